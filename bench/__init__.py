@@ -1,0 +1,1 @@
+"""How attention variants are measured and how results are read; the commands are `python -m bench.<name>`."""

@@ -1,0 +1,1 @@
+"""Views of rows: cases, tables, figures. Imports pandas, never torch."""

@@ -1,0 +1,1 @@
+"""One visit to one case: inputs, clock, memory, accuracy, and the process that it happens in."""

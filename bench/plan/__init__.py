@@ -1,0 +1,1 @@
+"""From a command line to cases: ranges, sweeps, what suits a device."""
