@@ -132,7 +132,7 @@ class Mask:
         return self._band(start, end, n_kv) + global_keys - self._band(start, end, g)
 
     def _band(self, start: int, end: int, n_kv: int) -> int:
-        """Pairs of the rows at positions start..end-1 with keys 0..n_kv-1 that the mask shows, its global part aside."""
+        """Pairs of the rows at positions start..end-1 with keys 0..n_kv-1 that the mask shows, global part aside."""
         reach = self.window if self.window is not None else (1 if self.global_tokens is not None else None)
         ahead = 0 if self.causal else (None if reach is None else reach - 1)
         upper = max(0, end - start) * n_kv if ahead is None else _up_to(start, end, ahead, n_kv)

@@ -12,12 +12,15 @@ ignored: the variant refuses masks that have it. One without a default is requir
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from importlib import metadata
+from functools import partial
+from importlib import import_module, metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import variants
@@ -34,6 +37,10 @@ Limits = Callable[[Problem, Machine], str | None]
 
 ENTRY_POINTS = "attention_bench.variants"
 _FEATURES = tuple(f.name for f in fields(Mask))
+
+
+class ImportFailed(Exception):
+    """A module that was to register variants could not be imported; the text names it and says why."""
 
 
 class Unsupported(Exception):
@@ -98,6 +105,11 @@ class Variant:
                 return f"takes no {TERMS[name]}"
         return None
 
+    def some_mask(self) -> Mask:
+        """The plainest mask that this variant takes."""
+        needed = {name: name == "causal" or 16 for name, required in self.parameters.items() if required and name in _FEATURES}
+        return Mask(**needed)
+
     def prepare(self, problem: Problem) -> Any:
         """What `plan` returns for this problem; None for a variant without one."""
         return self.plan(problem) if self.plan else None
@@ -131,14 +143,39 @@ def variant(name: str, **facts: Any) -> Callable[[Callable[..., Tensor]], Callab
 
 
 def load(imports: Iterable[str] = ()) -> dict[str, Variant]:
-    """All variants: this package's own, those of installed packages' entry points, and those of `imports`."""
+    """All variants: this package's own, those of installed packages' entry points, and those of `imports`.
+
+    `imports` are module names or paths of .py files. ImportFailed where one of them cannot be imported.
+    """
     for module in pkgutil.iter_modules(variants.__path__):
-        importlib.import_module(f"variants.{module.name}")
+        import_module(f"variants.{module.name}")
     for entry in metadata.entry_points(group=ENTRY_POINTS):
-        entry.load()
+        _import(entry.value, entry.load)
     for name in imports:
-        importlib.import_module(name)
+        _import(name, partial(_import_file, Path(name)) if name.endswith(".py") else partial(import_module, name))
     return REGISTRY
+
+
+def _import(name: str, load_it: Callable[[], object]) -> None:
+    try:
+        load_it()
+    except Exception as error:
+        raise ImportFailed(f"{name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _import_file(path: Path) -> None:
+    """Imports a .py file from wherever it is, once, under its stem."""
+    name = path.stem
+    loaded = sys.modules.get(name)
+    if loaded is not None and Path(getattr(loaded, "__file__", None) or "").resolve() == path.resolve():
+        return
+    if loaded is not None or not path.exists():
+        raise ImportError("there is no such file" if loaded is None else f"a module named {name!r} is loaded already")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
 
 
 def _home(function: Callable[..., Tensor]) -> str:

@@ -72,6 +72,18 @@ class Facts:
     error_budget: float | None = column("what the error may be at most, by the numerics rule", default=None)
     kernel: str = column("fused kernels that ran; math where none did", default="")
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", " ".join(self.reason.split()))
+        ok = self.status == "ok"
+        if self.status not in STATUSES:
+            raise ValueError(f"{self.status!r} is not a status; accepted: {', '.join(STATUSES)}")
+        if ok != bool(self.samples_ms):
+            raise ValueError(
+                f"status {self.status!r} with {len(self.samples_ms)} samples: only ok has any, and it must"
+            )
+        if ok == bool(self.reason):
+            raise ValueError(f"status {self.status!r} with reason {self.reason!r}: all but ok have one")
+
 
 @dataclass(frozen=True)
 class Derived:

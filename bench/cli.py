@@ -1,0 +1,84 @@
+"""What the commands share: argument parsing that answers in one line, `@file`, and exit statuses.
+
+Imports nothing heavy: `--help` must answer before torch could even be loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from bench.errors import UserError
+
+USER_ERROR, INTERRUPTED = 2, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose refusals are one line, and which takes arguments from a file named as @file."""
+
+    def __init__(self, command: str, description: str, examples: str) -> None:
+        super().__init__(
+            prog=f"python -m bench.{command}",
+            description=description,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            fromfile_prefix_chars="@",
+            allow_abbrev=False,
+        )
+
+    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
+        """A line of an @file: arguments as in a shell, with # comments."""
+        return shlex.split(arg_line, comments=True)
+
+    def error(self, message: str) -> NoReturn:
+        """One line on stderr, exit status 2."""
+        raise UserError(message.removeprefix("argument "))
+
+
+def comma_separated(one: Callable[[str], object]) -> Callable[[str], object]:
+    """An argparse type: a comma-separated list of `one`, each value once; ValueErrors keep their text."""
+
+    def parse(text: str) -> tuple[object, ...]:
+        return tuple(dict.fromkeys(one(part.strip()) for part in text.split(",")))
+
+    return explained(parse)
+
+
+def explained(parse: Callable[[str], object]) -> Callable[[str], object]:
+    """An argparse type whose ValueErrors reach the user with their own text."""
+
+    def parsed(text: str) -> object:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
+
+
+def one_of(*accepted: str) -> Callable[[str], str]:
+    """An argparse type: one of the words accepted."""
+
+    def parse(text: str) -> str:
+        if text not in accepted:
+            raise ValueError(f"{text!r} is not understood; accepted: {', '.join(accepted)}")
+        return text
+
+    return parse
+
+
+def run(main: Callable[[list[str]], int]) -> NoReturn:
+    """Runs a command and exits with its status; what the user can put right is one line and status 2."""
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,130 @@
+"""The command line of `bench.run`: what may be swept, and the words for it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bench import cli
+from bench.plan import presets
+from bench.plan.quantities import count, seconds, sizes
+from variants.masks import Mask
+from variants.problem import DIRECTIONS, DTYPES
+
+BASELINE = "sdpa"  # what a user has today
+
+DESCRIPTION = """Sweeps attention variants over sequence lengths: which is right, which is fastest, which is smallest.
+Every variant is held to exact attention under its own mask, at the very length that is timed."""
+
+EXAMPLES = """\
+  python -m bench.run                                    what suits this machine, in under three minutes
+  python -m bench.run --seq 512..16384 --mask full,causal
+  python -m bench.run --seq 1k..64k --seq-q 1 --heads 32 --kv-heads 8      one query against a cache
+  python -m bench.run --variants sdpa,mine --import mine.py                your own variant beside PyTorch's
+  python -m bench.run --direction fwdbwd --dtype bfloat16,float32
+  python -m bench.run @nightly.txt --out nightly.csv --resume              arguments kept in a file"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = cli.Parser("run", DESCRIPTION, EXAMPLES)
+    size_list = cli.explained(sizes)
+    duration = cli.explained(seconds)
+    problem = p.add_argument_group("problems (every axis takes a list)")
+    problem.add_argument(
+        "--seq",
+        type=size_list,
+        metavar="SIZES",
+        help="sequence lengths: 512..16384 doubles, 512..4096:+512 steps, 1k..64k, 17,100,1000",
+    )
+    problem.add_argument(
+        "--seq-q",
+        type=size_list,
+        default=(),
+        metavar="SIZES",
+        help="number of queries, where it is not that of the keys; 1 is decoding",
+    )
+    problem.add_argument("--heads", type=size_list, metavar="SIZES", help="query heads")
+    problem.add_argument(
+        "--kv-heads",
+        type=size_list,
+        default=(),
+        metavar="SIZES",
+        help="key and value heads (default: as many as query heads)",
+    )
+    problem.add_argument("--batch", type=size_list, default=(1,), metavar="SIZES", help="batch sizes (default: 1)")
+    problem.add_argument("--head-dim", type=size_list, metavar="SIZES", help="size of a head")
+    problem.add_argument(
+        "--dtype",
+        type=cli.comma_separated(cli.one_of(*DTYPES)),
+        metavar="LIST",
+        help=f"{', '.join(DTYPES)} (default: bfloat16 on an accelerator, float32 on CPU)",
+    )
+    problem.add_argument(
+        "--mask",
+        type=cli.comma_separated(Mask.parse),
+        default=presets.MASKS,
+        metavar="LIST",
+        help=f"full, causal, window:N, global:N, joined by + (default: {','.join(map(str, presets.MASKS))})",
+    )
+    problem.add_argument(
+        "--direction",
+        type=cli.comma_separated(cli.one_of(*DIRECTIONS)),
+        default=("fwd",),
+        metavar="LIST",
+        help="fwd, bwd, fwdbwd (default: fwd)",
+    )
+    what = p.add_argument_group("variants and device")
+    what.add_argument(
+        "--variants", default="all", metavar="LIST", help="names, as python -m bench.show lists them (default: all)"
+    )
+    what.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="module or .py file that registers further variants; may be repeated",
+    )
+    what.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
+    effort = p.add_argument_group("effort")
+    effort.add_argument(
+        "--visits",
+        type=cli.explained(count),
+        default=4,
+        metavar="N",
+        help="processes that measure each case (default: 4, as the time budget allows)",
+    )
+    effort.add_argument(
+        "--time-budget",
+        type=duration,
+        default=120.0,
+        metavar="TIME",
+        help="after the first round, start no visit that would end later than this (default: 2m)",
+    )
+    effort.add_argument(
+        "--max-call",
+        type=duration,
+        default=5.0,
+        metavar="TIME",
+        help="skip a case in which one call would take longer (default: 5s)",
+    )
+    effort.add_argument(
+        "--timeout",
+        type=duration,
+        default=120.0,
+        metavar="TIME",
+        help="give a visit up after this long, compilation included (default: 2m)",
+    )
+    output = p.add_argument_group("output")
+    output.add_argument(
+        "--out", type=Path, metavar="FILE", help="results file (default: results/local/DATE-DEVICE.csv)"
+    )
+    output.add_argument(
+        "--resume", action="store_true", help="continue the file that --out names: only what is missing is run"
+    )
+    output.add_argument(
+        "--baseline", default=BASELINE, metavar="NAME", help=f"variant that speed-ups are over (default: {BASELINE})"
+    )
+    output.add_argument("--dry-run", action="store_true", help="print the cases, and why others are left out, and stop")
+    return p

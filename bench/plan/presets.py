@@ -1,0 +1,28 @@
+"""What a run measures when nothing is said: a decoder's masks at sizes that suit the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from variants.masks import Mask
+
+MASKS = tuple(map(Mask.parse, ("causal", "causal+window:256", "causal+window:256+global:16")))
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Default sizes and precision of a kind of device."""
+
+    seq: tuple[int, ...]
+    heads: tuple[int, ...]
+    head_dim: tuple[int, ...]
+    dtypes: tuple[str, ...]
+
+
+CPU = Preset(seq=(512, 1024, 2048, 4096), heads=(4,), head_dim=(64,), dtypes=("float32",))
+ACCELERATOR = Preset(seq=(1024, 2048, 4096, 8192, 16384, 32768), heads=(16,), head_dim=(128,), dtypes=("bfloat16",))
+
+
+def of(device: str) -> Preset:
+    """The defaults for a torch device type."""
+    return CPU if device == "cpu" else ACCELERATOR

@@ -1,0 +1,71 @@
+"""Sizes and durations as people type them: 512..16384, 512..4096:+512, 1k..64k, 17,100,1000; 5s, 2m, 1.5h."""
+
+from __future__ import annotations
+
+import re
+
+SIZES = "512..16384 (doubling), 512..4096:+512 (steps), 1k..64k, 17,100,1000"
+
+DURATIONS = "90, 90s, 1.5m, 2h"
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_PART = re.compile(r"(?P<first>[^.:,]+)(\.\.(?P<last>[^.:,]+)(:\+(?P<step>[^.:,]+))?)?")
+_NUMBER = re.compile(r"([0-9]+)([km]?)", re.IGNORECASE)
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh]?)")
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """The sizes that `text` names, ascending, each once; both ends of a range are always among them.
+
+    ValueError for what cannot be meant: reversed, empty, zero, negative, malformed.
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise _refusal(text, part, "is not understood")
+        found.update(_range(text, match))
+    return tuple(sorted(found))
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1. ValueError for anything else."""
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ValueError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """The seconds in a duration such as 90, 90s, 1.5m or 2h. ValueError for anything else, and for zero."""
+    match = _DURATION.fullmatch(text)
+    value = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if value <= 0:
+        raise ValueError(f"{text!r}: not a duration above zero; accepted: {DURATIONS}")
+    return value
+
+
+def _range(text: str, match: re.Match[str]) -> list[int]:
+    first = _number(text, match["first"])
+    if match["last"] is None:
+        return [first]
+    last = _number(text, match["last"])
+    if last < first:
+        raise _refusal(text, match[0], "runs backwards")
+    if match["step"] is not None:
+        return [*range(first, last, _number(text, match["step"])), last]
+    doublings = (last // first).bit_length()
+    return [*(size for k in range(doublings) if (size := first << k) < last), last]
+
+
+def _number(text: str, word: str) -> int:
+    match = _NUMBER.fullmatch(word)
+    value = int(match[1]) * _UNITS[match[2].lower()] if match else 0
+    if value < 1:
+        raise _refusal(text, word, "is not a whole number of at least 1")
+    return value
+
+
+def _refusal(text: str, part: str, why: str) -> ValueError:
+    where = "" if part == text else f"{text!r}: "
+    return ValueError(f"{where}{part!r} {why}; accepted: {SIZES}")

@@ -1,0 +1,53 @@
+"""A sweep: lists of values for each axis, and the cases that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from bench.errors import UserError
+from bench.results.columns import Case
+from variants.masks import Mask
+from variants.problem import Problem
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to measure. `seq_q` and `kv_heads` may be empty: then they equal seq and heads."""
+
+    variants: tuple[str, ...]
+    masks: tuple[Mask, ...]
+    directions: tuple[str, ...]
+    seq: tuple[int, ...]
+    heads: tuple[int, ...]
+    head_dim: tuple[int, ...]
+    batch: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    device: str
+    seq_q: tuple[int, ...] = ()
+    kv_heads: tuple[int, ...] = ()
+
+    def problems(self) -> Iterator[tuple[str, Problem]]:
+        """Each (direction, problem); lengths ascend inside everything else, so that short ones foretell long ones."""
+        axes = product(
+            self.directions, self.masks, self.dtypes, self.batch, self._heads(), self.head_dim, self._lengths()
+        )
+        for direction, mask, dtype, batch, (heads, kv_heads), head_dim, (seq_q, seq_kv) in axes:
+            yield direction, Problem(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, self.device, mask)
+
+    def cases(self) -> list[Case]:
+        """Every case of the sweep, in the order in which a round visits them."""
+        return [Case.of(name, direction, problem) for direction, problem in self.problems() for name in self.variants]
+
+    def _heads(self) -> list[tuple[int, int]]:
+        pairs = [(h, kv) for h in self.heads for kv in self.kv_heads or (h,)]
+        for h, kv in pairs:
+            if h % kv:
+                raise UserError(f"--kv-heads: {kv} does not divide {h} heads; accepted: divisors of every --heads")
+        return pairs
+
+    def _lengths(self) -> list[tuple[int, int]]:
+        return sorted(
+            ((q, n) for n in self.seq for q in self.seq_q or (n,)), key=lambda pair: (pair[0] * pair[1], pair)
+        )

@@ -1,0 +1,114 @@
+"""The row: every column comes back as it went in, and what is derived agrees with the samples."""
+
+import statistics
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.results.columns import COLUMNS, KEY, Case, Environment, Facts, Row, derive
+from tests.results.rows import CASE, ENVIRONMENT, FACTS, ROW
+from variants.masks import Mask
+from variants.problem import Problem
+
+ODD_TEXT = st.sampled_from(["None", "NA", "nan", "12e4567", "0012345", 'say "no"', "a,b", "  spaces ", "<b>", "[red]"])
+
+
+def test_a_row_comes_back_as_it_went_in() -> None:
+    assert Row.of_cells(ROW.cells()) == ROW
+
+
+@given(variant=ODD_TEXT, reason=ODD_TEXT, device_name=ODD_TEXT, status=st.sampled_from(["error", "oom", "skipped"]))
+def test_odd_texts_come_back_as_they_went_in(variant: str, reason: str, device_name: str, status: str) -> None:
+    row = replace(
+        ROW,
+        case=replace(CASE, variant=variant),
+        facts=Facts(status, reason),
+        environment=replace(ENVIRONMENT, device_name=device_name),
+    )
+    assert Row.of_cells(row.cells()) == row
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=9).map(tuple), st.none() | st.integers(0, 2**62))
+def test_numbers_come_back_to_the_last_bit(samples_ms: tuple[float, ...], peak_bytes: int | None) -> None:
+    row = replace(ROW, facts=replace(FACTS, samples_ms=samples_ms, peak_bytes=peak_bytes))
+    assert Row.of_cells(row.cells()).facts == row.facts
+
+
+def test_every_field_is_a_column_once() -> None:
+    assert tuple(ROW.flat()) == tuple(COLUMNS)
+    parts = (CASE, FACTS, ROW.derived, ENVIRONMENT)
+    assert len(COLUMNS) == 4 + sum(len(asdict(part)) for part in parts)
+    assert all(column.meaning for column in COLUMNS.values())
+    assert set(KEY) <= set(COLUMNS)
+
+
+def test_latency_is_the_median_and_tflops_follow_from_the_visible_pairs() -> None:
+    derived = derive(CASE, FACTS)
+    assert derived.latency_ms == statistics.median(FACTS.samples_ms)
+    visible = int(Mask.parse(CASE.mask).dense(CASE.seq_q, CASE.seq_kv).sum()) * CASE.batch * CASE.heads
+    assert derived.tflops == pytest.approx(4 * visible * CASE.head_dim / (derived.latency_ms * 1e-3) / 1e12)
+
+
+@pytest.mark.parametrize(("direction", "times"), [("fwd", 1.0), ("bwd", 2.5), ("fwdbwd", 3.5)])
+def test_the_backward_pass_counts_two_and_a_half_times(direction: str, times: float) -> None:
+    forward = derive(CASE, FACTS).tflops
+    assert derive(replace(CASE, direction=direction), FACTS).tflops == pytest.approx(times * forward)
+
+
+@pytest.mark.parametrize("status", ["wrong", "oom", "timeout", "skipped", "unsupported", "error", "crashed"])
+def test_what_is_not_ok_has_no_speed_and_a_reason(status: str) -> None:
+    assert derive(CASE, Facts(status, "made up")).latency_ms is None
+    with pytest.raises(ValueError, match="reason"):
+        Facts(status)
+    with pytest.raises(ValueError, match="samples"):
+        Facts(status, "made up", samples_ms=(1.0,))
+
+
+def test_ok_has_samples_and_no_reason() -> None:
+    with pytest.raises(ValueError, match="samples"):
+        Facts("ok")
+    with pytest.raises(ValueError, match="reason"):
+        Facts("ok", "but", samples_ms=(1.0,))
+    with pytest.raises(ValueError, match="'fine' is not a status"):
+        Facts("fine", samples_ms=(1.0,))
+
+
+def test_reasons_are_one_line() -> None:
+    assert Facts("error", "first\n  second\tthird").reason == "first second third"
+
+
+def test_a_case_names_its_problem() -> None:
+    problem = Problem(2, 8, 2, 100, 200, 64, "bfloat16", "cuda", Mask(causal=True, global_tokens=3))
+    assert Case.of("naive", "bwd", problem).problem() == problem
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "complaint"),
+    [
+        ("heads", "many", "column 'heads': 'many' is not of type int"),
+        ("heads", "", "column 'heads' is empty"),
+        ("exact", "yes", "column 'exact': 'yes' is not of type bool"),
+        ("samples_ms", "1 x", "column 'samples_ms': '1 x' is not of type floats"),
+        ("torch", None, "column 'torch' is missing"),
+    ],
+)
+def test_a_malformed_cell_is_named(column: str, text: str | None, complaint: str) -> None:
+    cells = {**ROW.cells(), column: text}
+    with pytest.raises(ValueError, match=complaint):
+        Row.of_cells({name: cell for name, cell in cells.items() if cell is not None})
+
+
+def test_the_declaration_prints_itself() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "bench.results.columns"], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[0] for line in printed.stdout.splitlines()] == list(COLUMNS)
+
+
+def test_environment_has_no_default_to_forget() -> None:
+    with pytest.raises(TypeError):
+        Environment()  # type: ignore[call-arg]
