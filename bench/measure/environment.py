@@ -1,0 +1,95 @@
+"""The machine and its software, read once a run by a process of its own, so that the run itself touches no device."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from importlib import metadata
+
+import psutil
+import torch
+
+from bench.errors import UserError
+from bench.results.columns import METHOD, Environment
+from variants.machine import Machine
+
+_PACKAGES = ("torch", "xformers", "triton")
+
+
+def probe(asked: str, packages: tuple[str, ...] = ()) -> tuple[Machine, Environment]:
+    """The device that `asked` names (auto: an accelerator where there is one), and what surrounds it.
+
+    `packages` are further package names whose presence variants ask about. UserError where the device is not here.
+    """
+    kind = _resolve(asked)
+    installed = {name: version for name in (*_PACKAGES, *packages) if (version := _version(name))}
+    machine = Machine(
+        device=kind,
+        device_name=_device_name(kind),
+        memory_bytes=_memory_bytes(kind),
+        capability=torch.cuda.get_device_capability() if kind == "cuda" else None,
+        cxx=shutil.which("g++") or shutil.which("clang++"),
+        packages=installed,
+    )
+    environment = Environment(
+        device_name=machine.device_name,
+        threads=torch.get_num_threads(),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        cuda=torch.version.cuda or torch.version.hip or "",
+        driver=_driver() if kind == "cuda" else "",
+        xformers=installed.get("xformers", ""),
+        triton=installed.get("triton", ""),
+        commit="",
+        method=METHOD,
+    )
+    return machine, environment
+
+
+def _resolve(asked: str) -> str:
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    here = ["cpu", *([accelerator.type] if accelerator else [])]
+    if asked == "auto":
+        return here[-1]
+    if asked not in here:
+        raise UserError(
+            f"--device: {asked!r} is not to be had here (torch {torch.__version__}); accepted: auto, {', '.join(here)}"
+        )
+    return asked
+
+
+def _device_name(kind: str) -> str:
+    if kind == "cpu":
+        return f"{_cpu_model()}, {psutil.cpu_count(logical=True)} cores"
+    return str(torch.get_device_module(kind).get_device_name())
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:  # noqa: PTH123  (a stream, read up to one line)
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _memory_bytes(kind: str) -> int:
+    if kind == "cpu":
+        return int(psutil.virtual_memory().total)
+    return int(torch.accelerator.get_memory_info()[1])
+
+
+def _driver() -> str:
+    """The NVIDIA driver's version, as its kernel module states it; empty where it does not (ROCm)."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as lines:  # noqa: PTH123
+            words = next(lines).split()
+    except (OSError, StopIteration):
+        return ""
+    return next((word for word in words if word[:1].isdigit() and "." in word), "")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

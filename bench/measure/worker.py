@@ -1,0 +1,88 @@
+"""The child's side of a visit: a session of its own, captured output, and errors turned into data in one place."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+from bench.measure.visit import Request, visit
+from bench.results.columns import Facts
+from variants.registry import Unsupported
+
+_PR_SET_PDEATHSIG = 1
+_NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|std::bad_alloc", re.IGNORECASE)
+
+
+def serve(function: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection, log: Path) -> None:
+    """Runs `function` apart from everything else, sends back (True, result) or (False, exception), and ends."""
+    _separate(log)
+    message: tuple[bool, Any]
+    try:
+        message = True, function(*arguments)
+    except BaseException as error:
+        message = False, error
+    sys.stdout.flush()
+    sys.stderr.flush()
+    answer.send(message)
+    os._exit(0)  # interpreter and device teardown would cost more than many a measurement
+
+
+def visit_facts(request: Request) -> Facts:
+    """What a visit found, whatever the variant did short of killing the process."""
+    if request.case.device == "cpu":
+        _limit_memory()
+    try:
+        return visit(request)
+    except BaseException as error:
+        return Facts(status=status_of(error), reason=reason_of(error))
+
+
+def status_of(error: BaseException) -> str:
+    """The status that an exception amounts to."""
+    if isinstance(error, Unsupported):
+        return "unsupported"
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return "oom"
+    if isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)):
+        return "oom"  # on CPU the allocator raises nothing more telling
+    return "error"
+
+
+def reason_of(error: BaseException) -> str:
+    """One line on an exception: its text, under its type unless the variant itself gave the reason."""
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
+    if isinstance(error, Unsupported):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _separate(log: Path) -> None:
+    """Own session, so that all that a variant starts can be killed with it; own output; gone when the run is gone."""
+    os.setsid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+
+
+def _limit_memory() -> None:
+    """An error in the child instead of the system's killer choosing a victim, where the system has such a limit."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return
+    held = re.search(r"VmData:\s+(\d+) kB", status.read_text())
+    if held:
+        most = int(held[1]) * 1024 + psutil.virtual_memory().available
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))

@@ -1,0 +1,160 @@
+"""Variants that do what a variant must not do, each in its own way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import torch
+from torch import Tensor
+
+from variants.registry import Unsupported, variant
+
+
+def right(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+@variant("good")
+def good(q, k, v):
+    return right(q, k, v)
+
+
+@variant("zeros")
+def zeros(q, k, v):
+    return torch.zeros_like(q)
+
+
+@variant("nan")
+def nan(q, k, v):
+    return right(q, k, v) * float("nan")
+
+
+@variant("wrong_dtype")
+def wrong_dtype(q, k, v):
+    return right(q, k, v).double()
+
+
+@variant("wrong_shape")
+def wrong_shape(q, k, v):
+    return right(q, k, v).transpose(1, 2)
+
+
+@variant("writes_inputs")
+def writes_inputs(q, k, v):
+    out = right(q, k, v)
+    k.zero_()
+    return out
+
+
+_first: list[Tensor] = []
+
+
+@variant("memoised")
+def memoised(q, k, v):
+    if not _first:
+        _first.append(right(q, k, v))
+    return _first[0]
+
+
+@variant("view")
+def view(q, k, v):
+    return q.copy_(right(q, k, v))[:]
+
+
+@variant("default_dtype")
+def default_dtype(q, k, v):
+    torch.set_default_dtype(torch.float64)
+    return right(q, k, v)
+
+
+@variant("threads")
+def threads(q, k, v):
+    out = right(q, k, v)
+    torch.set_num_threads(1 + torch.get_num_threads())
+    return out
+
+
+@variant("grad_mode")
+def grad_mode(q, k, v):
+    torch.set_grad_enabled(False)
+    return right(q, k, v)
+
+
+@variant("seeds")
+def seeds(q, k, v):
+    torch.manual_seed(0)
+    return right(q, k, v)
+
+
+@variant("raises")
+def raises(q, k, v):
+    raise ValueError("a [bold] reason,\nwith more below")
+
+
+@variant("unsupported")
+def unsupported(q, k, v):
+    raise Unsupported("only on Tuesdays")
+
+
+@variant("exits")
+def exits(q, k, v):
+    print("all is well")
+    sys.exit(0)
+
+
+@variant("hard_exit")
+def hard_exit(q, k, v):
+    print("nothing to see", flush=True)
+    os._exit(0)
+
+
+@variant("floods")
+def floods(q, k, v):
+    print("x" * 2**20)
+    print("y" * 2**20, file=sys.stderr)
+    return right(q, k, v)
+
+
+@variant("segfaults")
+def segfaults(q, k, v):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@variant("killed")
+def killed(q, k, v):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@variant("hangs")
+def hangs(q, k, v):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1)
+
+
+@variant("greedy")
+def greedy(q, k, v):
+    return torch.empty(2**46)
+
+
+@variant("leaves_children")
+def leaves_children(q, k, v):
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)  # left by a hostile variant"])
+    return right(q, k, v)
+
+
+@variant("no_gradient")
+def no_gradient(q, k, v):
+    return right(q.detach(), k, v)
+
+
+def slow_plan(problem):
+    time.sleep(0.5)
+    return torch.empty(2**24, dtype=torch.uint8)
+
+
+@variant("slow_plan", plan=slow_plan)
+def slow_in_plan(q, k, v, *, plan):
+    return right(q, k, v)
