@@ -1,0 +1,208 @@
+"""The main job: sweeps attention variants over lengths and shows which is right, fastest and smallest.
+
+python -m bench.run --seq 512..16384
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from bench import cli
+from bench.errors import UserError
+from bench.plan import arguments, presets
+from bench.plan.sweep import Sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bench.measure.rounds import Run
+    from bench.measure.server import Server
+    from bench.results.columns import Case, Environment
+    from bench.results.store import Store
+    from variants.registry import Variant
+
+
+def main(argv: list[str]) -> int:
+    """Runs the sweep; returns the exit status: 1 where a variant was wrong, raised or crashed."""
+    options = arguments.parser().parse_args(argv)
+    if options.resume and not options.out:
+        raise UserError("--resume: which file? add --out FILE")
+    variants = chosen(options.variants, options.imports)
+    if options.baseline not in variants and options.baseline != arguments.BASELINE:
+        raise UserError(f"--baseline: {options.baseline!r} does not run; accepted: {', '.join(variants)}")
+    with _server(variants) as server:
+        run = _describe(server, options, variants)
+        cases = _sweep(options, run).cases()
+        if options.dry_run:
+            return _print_plan(run, cases)
+        return _measure(server, options, run, cases)
+
+
+def chosen(names: str, imports: Sequence[str]) -> dict[str, Variant]:
+    """The variants asked for, by name; UserError repeats a name or module that is not to be had."""
+    from variants import registry
+
+    try:
+        known = registry.load(imports)
+    except registry.ImportFailed as error:
+        raise UserError(f"--import: {error}") from None
+    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"--variants: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
+    return {name: known[name] for name in dict.fromkeys(wanted)}
+
+
+def _server(variants: Mapping[str, Variant]) -> Server:
+    from bench.measure.server import Server
+
+    compiles = any(v.compiled for v in variants.values()) and shutil.which("g++")
+    return Server(preload=["bench.measure.compiler"] if compiles else [])
+
+
+def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str, Variant]) -> Run:
+    """What stays the same over the run. A process of its own asks the device, so that this one never touches it."""
+    from bench.measure.environment import probe
+    from bench.measure.rounds import Run
+
+    packages = tuple(sorted({package for v in variants.values() for package in v.requires}))
+    machine, environment = server.call(probe, options.device, packages, timeout_s=options.timeout)
+    return Run(
+        name=datetime.now(UTC).strftime("%Y%m%d-%H%M%S"),
+        variants=variants,
+        machine=machine,
+        environment=replace(environment, commit=_commit()),
+        visits=options.visits,
+        time_budget_s=options.time_budget,
+        max_call_s=options.max_call,
+    )
+
+
+def _commit() -> str:
+    """The commit that this suite was run from, with + where tracked files differ from it; empty outside a checkout."""
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--exclude=*", "--dirty=+"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _sweep(options: argparse.Namespace, run: Run) -> Sweep:
+    preset = presets.of(run.machine.device)
+    return Sweep(
+        variants=tuple(run.variants),
+        masks=options.mask,
+        directions=options.direction,
+        seq=options.seq or preset.seq,
+        heads=options.heads or preset.heads,
+        head_dim=options.head_dim or preset.head_dim,
+        batch=options.batch,
+        dtypes=options.dtype or preset.dtypes,
+        device=run.machine.device,
+        seq_q=options.seq_q,
+        kv_heads=options.kv_heads,
+    )
+
+
+def _print_plan(run: Run, cases: Sequence[Case]) -> int:
+    """Prints what would run, and why the rest would not."""
+    from bench.measure.rounds import refusal
+    from bench.progress import label
+
+    reasons = {case: refusal(run, case) for case in cases}
+    for case, reason in reasons.items():
+        print(f"{label(case)}  {f'unsupported: {reason}' if reason else 'runs'}")
+    runs = sum(reason is None for reason in reasons.values())
+    print(f"{len(cases)} cases: {runs} run on {run.machine.device_name}, {len(cases) - runs} are left out")
+    return 0
+
+
+def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Sequence[Case]) -> int:
+    """Runs the cases into the results file, shows what came out, and says how it went."""
+    from bench import report
+    from bench.results.columns import FAILURES
+    from bench.results.store import Store
+
+    path = options.out or Path("results", "local", f"{run.name}-{run.machine.device}.csv")
+    with Store(path, options.resume) as store:
+        if store.rows:
+            _same_environment(store.rows[-1].environment, run.environment, path)
+            run = replace(run, name=store.rows[-1].run)
+        interrupted = not _run_rounds(server, options, run, cases, store)
+        rows = list(store.rows)
+    if rows:
+        written = report.show([path], baseline=options.baseline)
+        print("\nwritten: " + " ".join(map(str, (path, *written))))
+        print(f"look again: python -m bench.report {path}")
+    if interrupted:
+        print(f"interrupted; continue with the same command and: --out {path} --resume", file=sys.stderr)
+        return cli.INTERRUPTED
+    return 1 if any(row.facts.status in FAILURES for row in rows) else 0
+
+
+def _same_environment(there: Environment, here: Environment, path: Path) -> None:
+    """Refuses to mix rows of two machines, torch releases or methods in one file, naming what differs."""
+    differs = [
+        f"{f.name} is {getattr(here, f.name)!r} here, {getattr(there, f.name)!r} there"
+        for f in fields(here)
+        if f.name != "commit" and getattr(here, f.name) != getattr(there, f.name)
+    ]
+    if differs:
+        raise UserError(f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out")
+
+
+def _free_bytes(run: Run) -> Callable[[], int]:
+    """Memory that a case may take: what is free now on the host, all of it on a device."""
+    if run.machine.device != "cpu":
+        return lambda: run.machine.memory_bytes
+    return lambda: int(psutil.virtual_memory().available)
+
+
+def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Sequence[Case], store: Store) -> bool:
+    """Appends each row to the store as it comes; False when the user stopped it."""
+    from bench.measure.rounds import rounds
+    from bench.measure.server import Died
+    from bench.measure.visit import Request
+    from bench.measure.worker import visit_facts
+    from bench.progress import Display
+    from bench.results.columns import Facts
+
+    def execute(case: Case, number: int) -> Facts:
+        request = Request(case, tuple(options.imports), seed=1000 * number)
+        try:
+            facts: Facts = server.call(visit_facts, request, timeout_s=options.timeout)
+        except Died as death:
+            return Facts(death.status, str(death))
+        return facts
+
+    known = [row for row in store.rows if row.run == run.name]
+    try:
+        with Display(len(cases)) as display:
+            for row in rounds(
+                run,
+                cases,
+                execute,
+                time.monotonic,
+                announce=display.visiting,
+                free_bytes=_free_bytes(run),
+                known=known,
+            ):
+                store.append(row)
+                display.finished(row)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    cli.run(main)

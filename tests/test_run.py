@@ -1,0 +1,164 @@
+"""The main job through real processes, on sizes that take no time: its files, its statuses, its refusals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.results.store import Store
+
+ROOT = Path(__file__).parents[1]
+HOSTILE = str(Path(__file__).parent / "measure" / "hostile.py")
+SMALL = ["--seq", "32,64", "--heads", "2", "--head-dim", "16", "--device", "cpu", "--visits", "1"]
+
+PLUGIN = '''"""Plain attention, in ten lines."""
+
+from variants.registry import variant
+
+
+@variant("mine")
+def mine(q, k, v):
+    scores = (q * q.shape[-1] ** -0.5) @ k.mT
+    return scores.softmax(-1) @ v
+'''
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bench.run", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=300, check=False)
+
+
+def rows(path: Path) -> list[tuple[str, str, int, str]]:
+    with Store(path, resume=True) as store:
+        return [(r.case.variant, r.case.mask, r.case.seq_kv, r.facts.status) for r in store.rows]
+
+
+def test_a_variant_of_the_users_own_is_checked_timed_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    out = run(
+        *SMALL, "--mask", "full,causal", "--variants", "mine,sdpa", "--import", "mine", "--out", "a.csv", cwd=tmp_path
+    )
+    assert out.returncode == 0, out.stderr
+    expected = [
+        *[("mine", "full", n, "ok") for n in (32, 64)],
+        *[("sdpa", "full", n, "ok") for n in (32, 64)],
+        *[("mine", "causal", n, "unsupported") for n in (32, 64)],
+        *[("sdpa", "causal", n, "ok") for n in (32, 64)],
+    ]
+    assert sorted(rows(tmp_path / "a.csv")) == sorted(expected)
+    assert "takes no causal" in out.stdout
+    for name in ("a.csv", "a-latency.png", "a-memory.png"):
+        assert name in out.stdout
+        assert (tmp_path / name).stat().st_size > 0
+    assert "python -m bench.report a.csv" in out.stdout
+
+
+def test_what_fails_is_a_row_the_sweep_goes_on_and_the_exit_status_tells(tmp_path: Path) -> None:
+    names = "zeros,segfaults,raises,greedy,good"
+    out = run(*SMALL, "--mask", "full", "--variants", names, "--import", HOSTILE, "--out", "a.csv", cwd=tmp_path)
+    assert out.returncode == 1
+    statuses = {"zeros": "wrong", "segfaults": "crashed", "raises": "error", "good": "ok"}
+    expected = [(name, "full", n, status) for name, status in statuses.items() for n in (32, 64)]
+    expected += [("greedy", "full", 32, "oom"), ("greedy", "full", 64, "skipped")]
+    assert sorted(rows(tmp_path / "a.csv")) == sorted(expected)
+    assert "Traceback" not in out.stderr + out.stdout
+    assert "[bold] reason" in out.stdout
+
+
+def test_a_run_killed_at_any_moment_is_resumed_to_the_same_rows(tmp_path: Path) -> None:
+    arguments = [*SMALL, "--mask", "full", "--variants", "good,sdpa,raises", "--import", HOSTILE]
+    assert run(*arguments, "--out", "whole.csv", cwd=tmp_path).returncode == 1
+    path = tmp_path / "killed.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.run", *arguments, "--out", str(path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    while (not path.exists() or path.read_bytes().count(b"\n") < 3) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = rows(path)
+    assert len(before) >= 2
+    assert run(*arguments, "--out", str(path), "--resume", cwd=tmp_path).returncode == 1
+    assert rows(path)[: len(before)] == before
+    assert sorted(rows(path)) == sorted(rows(tmp_path / "whole.csv"))
+
+
+def test_interrupted_it_shows_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    arguments = [*SMALL, "--mask", "full", "--variants", "sdpa,hangs", "--import", HOSTILE, "--out", str(path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.run", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while (not path.exists() or path.read_bytes().count(b"\n") < 2) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130, stderr
+    assert "sdpa" in stdout
+    assert "--resume" in stderr
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--seq", "512...1024"], "--seq: '512...1024' is not understood; accepted: 512..16384"),
+        (["--seq", "1024..512"], "--seq: '1024..512' runs backwards"),
+        (["--seq", ""], "--seq: '' is not understood"),
+        (["--heads", "0"], "--heads: '0' is not a whole number"),
+        (["--mask", "casual"], "--mask: mask 'casual': 'casual' is not understood; accepted: full, or terms"),
+        (["--mask", "window:0"], "window:0"),
+        (["--dtype", "float64"], "--dtype: 'float64' is not understood; accepted: float32, bfloat16, float16"),
+        (["--direction", "up"], "--direction: 'up' is not understood; accepted: fwd, bwd, fwdbwd"),
+        (["--variants", "nope"], "--variants: 'nope' is not registered; accepted: all, chunked"),
+        (["--import", "no_such_module"], "--import: 'no_such_module' cannot be imported: ModuleNotFoundError"),
+        (["--import", "no_such.py"], "--import: 'no_such.py' cannot be imported: ImportError: there is no such file"),
+        (["--device", "abacus"], "--device: 'abacus' is not to be had here"),
+        (["--heads", "4", "--kv-heads", "3"], "--kv-heads: 3 does not divide 4 heads"),
+        (["--resume"], "--resume: which file? add --out FILE"),
+        (["--out", "there.csv"], "--out: there.csv exists; add --resume"),
+        (["--baseline", "nope"], "--baseline: 'nope' does not run"),
+        (["--time-budget", "soon"], "--time-budget: 'soon'"),
+        (["--speed", "11"], "unrecognized arguments: --speed 11"),
+        (["@missing.txt"], "missing.txt"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_the_user_can_put_right_is_one_line_and_status_2(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    (tmp_path / "there.csv").write_text("mine\n")
+    out = run(*arguments, cwd=tmp_path)
+    assert out.returncode == 2
+    assert complaint in out.stderr
+    assert out.stderr.count("\n") == 1
+    assert not out.stdout
+    assert (tmp_path / "there.csv").read_text() == "mine\n"
+
+
+def test_a_dry_run_prints_the_cases_and_why_others_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "arguments.txt").write_text("--seq 32..64   # two lengths\n--heads 2 --device cpu\n--mask causal\n")
+    out = run("@arguments.txt", "--variants", "sdpa,sdpa_cudnn,longformer", "--dry-run", cwd=tmp_path)
+    assert out.returncode == 0
+    lines = out.stdout.splitlines()
+    assert len([line for line in lines if line.startswith("sdpa causal fwd") and line.endswith("runs")]) == 2
+    assert len([line for line in lines if line.startswith("longformer") and "unsupported: needs a window" in line]) == 2
+    assert len([line for line in lines if line.startswith("sdpa_cudnn") and "unsupported: " in line]) == 2
+    assert lines[-1].startswith("6 cases: 2 run on ")
+    assert [path.name for path in tmp_path.iterdir()] == ["arguments.txt"]
