@@ -1,0 +1,114 @@
+"""A comparison as lines and tables: what differs between the environments, what became of each case."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.cases import BADNESS
+from bench.analysis.comparison import Comparison
+from bench.analysis.groups import PROBLEM, by, describe, groups, records
+from bench.analysis.tables import Cell, Table
+from bench.analysis.text import length, plain, significant, times
+from bench.results.columns import FAILURES
+
+HEADER = ("length", "variant", "base ms", "new ms", "time new/base", "memory new/base")
+CONVENTION = "ratios are new / base: above 1x the new file is slower, or needs more memory"
+
+_WORST_FIRST = [*(status for status in BADNESS if status != "ok"), "ok"]
+
+
+def environments(differ: dict[str, tuple[str, str]]) -> list[Cell]:
+    """What differs, a line each, and what that forbids."""
+    lines = [Cell(f"{name}: {base or 'none'} → {new or 'none'}") for name, (base, new) in differ.items()]
+    if "device_name" in differ:
+        lines.append(Cell("different machines: absolute times are not comparable", "bad"))
+    if "method" in differ:
+        lines.append(Cell("different ways of measuring: the numbers are not comparable", "bad"))
+    return lines or [Cell("both were measured in the same environment")]
+
+
+def summary(cases: pd.DataFrame) -> list[Cell]:
+    """How many cases were compared, and where their times went."""
+    ok = records(cases[cases["time_ratio"].notna()], "time_ratio", "variant")
+    lines = [Cell(f"{len(cases)} cases in both files, {len(ok)} of them ok in both")]
+    if ok:
+        mean = math.exp(math.fsum(math.log(case["time_ratio"]) for case in ok) / len(ok))
+        lines.append(Cell(f"time new/base: {_extreme(ok[0])} to {_extreme(ok[-1])}, geometric mean {times(mean)}"))
+    return lines
+
+
+def _extreme(case: dict[str, Any]) -> str:
+    where = f"{plain(case['variant'])} at {length(case['seq_q'], case['seq_kv'])}, {plain(case['mask'])}"
+    return f"{times(case['time_ratio'])} ({where})"
+
+
+def status_changes(comparison: Comparison) -> list[Cell]:
+    """A line a change of status, what got worse first: "naive: ok → wrong at 4096 (its reason), causal"."""
+    lengths_of: dict[tuple[str, str, str, str, str], list[str]] = {}
+    cases = comparison.cases
+    for problem, part in groups(cases[cases["status_base"] != cases["status_new"]]):
+        title = describe(problem, comparison.axes)
+        for case in records(part, "variant", "seq_q", "seq_kv"):
+            reason = case["reason_new"] or case["reason_base"]
+            change = (case["status_base"], case["status_new"], plain(case["variant"]), plain(reason), title)
+            lengths_of.setdefault(change, []).append(length(case["seq_q"], case["seq_kv"]))
+    return [
+        Cell(
+            f"{variant}: {base} → {new} at {', '.join(at)}{f' ({reason})' if reason else ''}, {title}", _look(base, new)
+        )
+        for (base, new, variant, reason, title), at in sorted(lengths_of.items(), key=lambda item: _urgency(*item[0]))
+    ]
+
+
+def _urgency(base: str, new: str, *_: str) -> tuple[bool, int, int]:
+    """What got worse before what got better; among these, the worst new status first, and ok before what never ran."""
+    before, after = _WORST_FIRST.index(base), _WORST_FIRST.index(new)
+    return (False, after, -before) if after < before else (True, before, -after)
+
+
+def _look(base: str, new: str) -> str:
+    if new in FAILURES or base == "ok":
+        return "bad"
+    return "good" if new == "ok" else ""
+
+
+def ratios(cases: pd.DataFrame) -> list[Table]:
+    """A table a problem, of the cases that are ok in both files."""
+    tables = []
+    for problem, part in groups(cases[cases["time_ratio"].notna()]):
+        at_length = groupby(records(part), key=lambda case: (case["seq_q"], case["seq_kv"]))
+        sections = [[_row(case) for case in same] for _, same in at_length]
+        tables.append(Table(describe(problem, PROBLEM), HEADER, sections, []))
+    return tables
+
+
+def _row(case: dict[str, Any]) -> tuple[Cell, ...]:
+    texts = (
+        length(case["seq_q"], case["seq_kv"]),
+        plain(case["variant"]),
+        significant(case["latency_ms_base"]),
+        significant(case["latency_ms_new"]),
+        times(case["time_ratio"]),
+        times(case["memory_ratio"]),
+    )
+    return tuple(map(Cell, texts))
+
+
+def only_in(name: str, cases: pd.DataFrame, axes: list[str]) -> list[Cell]:
+    """A line for the cases that only one of the files has, problem by problem, named by these axes."""
+    problems: dict[str, list[str]] = {}
+    for problem, part in groups(cases):
+        problems.setdefault(_variants_and_lengths(part), []).append(describe(problem, axes))
+    return [Cell(f"only in {name}: {what} ({'; '.join(where)})") for what, where in problems.items()]
+
+
+def _variants_and_lengths(cases: pd.DataFrame) -> str:
+    variants_at: dict[str, list[str]] = {}
+    for variant, part in by(cases, "variant"):
+        at = ", ".join(length(case["seq_q"], case["seq_kv"]) for case in records(part))
+        variants_at.setdefault(at, []).append(plain(variant))
+    return "; ".join(f"{', '.join(variants)} at {at}" for at, variants in variants_at.items())

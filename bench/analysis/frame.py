@@ -1,0 +1,115 @@
+"""Results CSVs as one DataFrame: a row a visit, each column typed as `bench.results.columns` declares it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from bench.errors import UserError
+from bench.results.columns import COLUMNS, Row
+from variants.problem import DIRECTIONS
+
+_LONGEST_CELL = 2**31 - 1  # the csv module's own limit is 128 KiB, which 7,000 samples exceed
+
+
+def read(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Every visit in these files. A column without a value holds NaN, samples_ms a tuple; unknown columns are left out.
+
+    UserError, in one line that names the file, for what cannot be read, is no results CSV, holds no row or a
+    malformed cell, and for a visit (run, case and visit number) that stands there twice.
+    """
+    rows: list[Row] = []
+    seen: dict[tuple[object, ...], str] = {}
+    for path in map(Path, paths):
+        before = len(rows)
+        for where, row in _rows(path):
+            if row.key in seen:
+                raise UserError(f"{where}: the same run, case and visit as {seen[row.key]}; each may stand once only")
+            seen[row.key] = where
+            rows.append(row)
+        if len(rows) == before:
+            raise UserError(f"{path}: a header, but no rows")
+    return from_rows(rows)
+
+
+def from_rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """The same of rows in memory."""
+    try:
+        flat = [row.flat() for row in rows]
+        return pd.DataFrame({name: pd.Series([row[name] for row in flat], dtype=_dtype(name)) for name in COLUMNS})
+    except OverflowError:
+        raise UserError("a number in these results is too large for 64 bits") from None
+
+
+def _dtype(name: str) -> str:
+    """The pandas type of a column; one that may be empty holds NaN there, which an integer column cannot."""
+    declared = COLUMNS[name]
+    if declared.type == "floats":
+        return "object"
+    if declared.type in ("int", "float"):
+        return "int64" if declared.type == "int" and not declared.optional else "float64"
+    return declared.type
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """(where it stands, row) of a file."""
+    records = _records(path)
+    _, header = next(records, (0, []))
+    if not header:
+        raise UserError(f"{path}: the file is empty; a results CSV, as bench.run writes it, is expected")
+    _check_header(path, header)
+    for line, cells in records:
+        where = f"{path}, line {line}"
+        if len(cells) != len(header):
+            raise UserError(
+                f"{where}: {len(cells)} cells under a header of {len(header)}; was the line torn by a crash?"
+            )
+        try:
+            row = Row.of_cells(dict(zip(header, cells, strict=True)))
+            _check(row)
+        except ValueError as error:
+            raise UserError(f"{where}: {error}") from None
+        yield where, row
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(number of its first line, cells) of each record; a quoted cell may run over several lines."""
+    csv.field_size_limit(_LONGEST_CELL)
+    line = 1
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            for cells in reader:
+                if cells:
+                    yield line, cells
+                line = reader.line_num + 1
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; a results CSV, as bench.run writes it, is expected") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(f"{path}, line {line}: not a CSV file: {error}") from None
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    """Every declared column once; others may stand beside them."""
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        named = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+        raise UserError(f"{path}: no results CSV of this suite, for it lacks the columns {named}")
+    twice = [name for name, times in Counter(header).items() if times > 1 and name in COLUMNS]
+    if twice:
+        raise UserError(f"{path}: the column {twice[0]} stands twice in the header")
+
+
+def _check(row: Row) -> None:
+    """ValueError where the types fit but the values cannot be meant."""
+    if row.case.direction not in DIRECTIONS:
+        raise ValueError(f"column 'direction': {row.case.direction!r} is not one of {', '.join(DIRECTIONS)}")
+    row.case.problem()
+    for sample in row.facts.samples_ms:
+        if not 0 < sample < math.inf:
+            raise ValueError(f"column 'samples_ms': {sample} is not a time")

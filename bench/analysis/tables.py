@@ -1,0 +1,130 @@
+"""The tables of a run, as data: one a problem, the fastest right variant first in each length, what failed below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from bench.analysis.cases import BADNESS
+from bench.analysis.groups import PROBLEM, by, describe, groups, machine, records, varying
+from bench.analysis.text import TO, length, plain, significant, size, times
+from bench.results.columns import FAILURES
+
+WORDS = ("variant", "kernel")  # columns of words; all others hold numbers
+_BOLD_IF_BEST = ("variant", "latency ms")
+_APPROXIMATE = "≈ approximates softmax attention, so it is ranked apart"
+
+
+class Cell(NamedTuple):
+    """A text, and how it stands out: best, good, bad, or not at all."""
+
+    text: str
+    style: str = ""
+
+
+class Table(NamedTuple):
+    """What a table says. A section is the rows that belong together; the notes stand below."""
+
+    title: str
+    header: tuple[str, ...]
+    sections: list[list[tuple[Cell, ...]]]
+    notes: list[Cell]
+
+
+def tables(cases: pd.DataFrame, baseline: str) -> list[Table]:
+    """A table for each mask and combination of the other axes, with speed-ups over `baseline` in the same problem."""
+    axes = (*PROBLEM, *varying(cases))
+    return [_table(describe(problem, axes), part, baseline) for problem, part in groups(cases)]
+
+
+def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
+    """What stands above all tables: where the cases were measured, and whether there is a baseline at all."""
+    lines = [Cell(machine(cases))]
+    if baseline not in set(cases["variant"]):
+        others = ", ".join(sorted(map(plain, cases["variant"].unique())))
+        lines.append(Cell(f"no speed-ups: {plain(baseline)} is not in these results; --baseline takes {others}"))
+    return [line for line in lines if line.text]
+
+
+def outcomes(cases: pd.DataFrame) -> list[Cell]:
+    """What has no latency and why, the worst first: "naive: skipped at 16384 (one call would take about 9 s)"."""
+    lengths = cases[["seq_q", "seq_kv"]].drop_duplicates().shape[0]
+    variants_of: dict[tuple[str, str], list[str]] = {}
+    for variant, own in by(cases[cases["status"] != "ok"], "variant"):
+        for status, part in by(own, "status"):
+            variants_of.setdefault((status, _where_and_why(part, lengths)), []).append(plain(variant))
+    return [
+        Cell(f"{', '.join(variants)}: {status}{why}", "bad" if status in FAILURES else "")
+        for (status, why), variants in sorted(variants_of.items(), key=lambda item: BADNESS.index(item[0][0]))
+    ]
+
+
+def _where_and_why(cases: pd.DataFrame, lengths: int) -> str:
+    """E.g. " at 4096, 8192 (its reason)", reason by reason; no lengths for one reason at all of them."""
+    lengths_of: dict[str, list[str]] = {}
+    for case in records(cases):
+        lengths_of.setdefault(plain(case["reason"]), []).append(length(case["seq_q"], case["seq_kv"]))
+    everywhere = [len(at) == lengths for at in lengths_of.values()] == [True]
+    return ",".join(
+        ("" if everywhere else f" at {', '.join(at)}") + (f" ({reason})" if reason else "")
+        for reason, at in lengths_of.items()
+    )
+
+
+def _table(title: str, cases: pd.DataFrame, baseline: str) -> Table:
+    ok = cases[cases["status"] == "ok"]
+    sections = [_section(at_length, baseline) for at_length in _by_length(ok)]
+    blank = {
+        name
+        for name in ("95 % interval", _versus(baseline), "kernel")
+        if not any(row[name].text for rows in sections for row in rows)
+    }
+    header = tuple(name for name in _header(baseline) if name not in blank)
+    notes = [] if ok["exact"].all() else [Cell(_APPROXIMATE)]
+    lines = [[tuple(row[name] for name in header) for row in rows] for rows in sections]
+    return Table(title, header, lines, notes + outcomes(cases))
+
+
+def _versus(baseline: str) -> str:
+    return f"vs {plain(baseline)}"
+
+
+def _header(baseline: str) -> tuple[str, ...]:
+    times_ = ("latency ms", "95 % interval", _versus(baseline))
+    return "length", "variant", *times_, "peak memory", "error", "kernel", "visits"
+
+
+def _by_length(ok: pd.DataFrame) -> Iterator[list[dict[str, Any]]]:
+    """The cases of each length, exact ones first, then by latency."""
+    ranked = records(ok.assign(apart=~ok["exact"]), "seq_q", "seq_kv", "apart", "latency_ms", "variant")
+    for _, cases in groupby(ranked, key=lambda case: (case["seq_q"], case["seq_kv"])):
+        yield list(cases)
+
+
+def _section(cases: list[dict[str, Any]], baseline: str) -> list[dict[str, Cell]]:
+    """The rows of one length, as column -> cell."""
+    reference = next((c["latency_ms"] for c in cases if c["variant"] == baseline and c["exact"]), math.nan)
+    return [_row(case, reference, baseline, best=at == 0 and case["exact"]) for at, case in enumerate(cases)]
+
+
+def _row(case: dict[str, Any], reference_ms: float, baseline: str, best: bool) -> dict[str, Cell]:
+    low, high = significant(case["low_ms"]), significant(case["high_ms"])
+    texts = (
+        length(case["seq_q"], case["seq_kv"]),
+        ("" if case["exact"] else "≈ ") + plain(case["variant"]),
+        significant(case["latency_ms"]),
+        f"{low}{TO}{high}" if low else "",
+        times(reference_ms / case["latency_ms"]),
+        size(case["peak_bytes"]),
+        "" if math.isnan(case["error"]) else f"{case['error']:.1e}",
+        plain(case["kernel"]),
+        str(case["visits"]),
+    )
+    return {
+        name: Cell(text, "best" if best and name in _BOLD_IF_BEST else "")
+        for name, text in zip(_header(baseline), texts, strict=True)
+    }

@@ -1,0 +1,150 @@
+"""What visits amount to, computed by hand; and what must never be pooled or shown."""
+
+import itertools
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.analysis.cases import BADNESS, cases
+from bench.analysis.frame import from_rows
+from bench.results.columns import STATUSES
+from tests.analysis.made_up import failed, grouped, row
+
+
+def one(*rows):
+    result = grouped(*rows)
+    assert len(result) == 1
+    return result.iloc[0]
+
+
+def test_the_latency_is_the_median_over_visits_of_medians() -> None:
+    case = one(row(ms=(1.0, 2.0, 9.0), visit=1), row(ms=(4.0,), visit=2), row(ms=(3.0, 5.0, 3.0), visit=3))
+    assert case["latency_ms"] == 3.0  # of 2, 4 and 3
+    assert case["visits"] == 3
+    # By hand: ln 2, ln 4, ln 3 have mean 1.0593 and deviation 0.3482; t = 4.303.
+    reach = 4.303 * 0.348237 / math.sqrt(3)
+    assert (case["low_ms"], case["high_ms"]) == pytest.approx(
+        (math.exp(1.059351 - reach), math.exp(1.059351 + reach)), rel=1e-5
+    )
+
+
+def test_the_spread_is_within_visits() -> None:
+    case = one(
+        row(ms=(1.0, 2.0, 3.0), visit=1), row(ms=(100.0, 100.0, 100.0), visit=2), row(ms=(9.0, 10.0, 11.0), visit=3)
+    )
+    assert case["spread"] == pytest.approx(0.1)  # the median of 1/2, 0 and 1/10
+
+
+def test_one_visit_has_no_interval() -> None:
+    case = one(row(ms=(1.0, 2.0)))
+    assert math.isnan(case["low_ms"])
+    assert math.isnan(case["high_ms"])
+
+
+def test_peak_is_the_largest_and_the_error_the_one_nearest_its_budget() -> None:
+    case = one(
+        row(visit=1, peak_bytes=10, error=3e-6, error_budget=1e-5),
+        row(visit=2, peak_bytes=30, error=2e-6, error_budget=2.5e-6),
+        row(visit=3, peak_bytes=20, error=1e-6, error_budget=1e-5),
+    )
+    assert (case["peak_bytes"], case["error"], case["error_budget"]) == (30, 2e-6, 2.5e-6)
+
+
+def test_an_error_without_a_budget_is_shown() -> None:
+    case = one(row(exact=False, error=0.25, error_budget=None))
+    assert case["error"] == 0.25
+    assert math.isnan(case["error_budget"])
+
+
+def test_the_rate_belongs_to_the_latency_shown() -> None:
+    rows = [row(ms=t, visit=v) for v, t in enumerate((1.0, 2.0, 4.0, 8.0))]
+    case = one(*rows)
+    assert case["latency_ms"] == 3.0
+    assert case["tflops"] == pytest.approx(rows[0].derived.tflops * 1.0 / 3.0)
+
+
+def test_all_kernels_that_ran_are_named() -> None:
+    assert one(row(kernel="flash"), row(visit=2, kernel="math"), row(visit=3, kernel=""))["kernel"] == "flash / math"
+
+
+@pytest.mark.parametrize("status", [s for s in STATUSES if s not in ("ok", "skipped")])
+def test_any_visit_that_is_not_ok_makes_the_case_not_ok(status: str) -> None:
+    case = one(row(visit=1), failed(status, "why", visit=2), row(visit=3))
+    assert (case["status"], case["reason"]) == (status, "why")
+    assert case[["latency_ms", "low_ms", "high_ms", "tflops", "peak_bytes"]].isna().all()
+
+
+def test_the_worst_status_wins() -> None:
+    assert set(BADNESS) == set(STATUSES)
+    assert BADNESS[0] == "wrong"
+    statuses = [s for s in BADNESS if s != "ok"]
+    for worse, milder in itertools.pairwise(statuses):
+        assert one(failed(milder, "m", visit=1), failed(worse, "w", visit=2))["status"] == worse
+
+
+def test_a_skip_does_not_undo_what_another_run_measured() -> None:
+    case = one(failed("skipped", run="a"), row(ms=2.0, run="b"))
+    assert (case["status"], case["latency_ms"], case["visits"]) == ("ok", 2.0, 1)
+
+
+def test_runs_in_the_same_environment_are_pooled() -> None:
+    assert one(row(ms=1.0, run="a"), row(ms=3.0, run="b"))["latency_ms"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"device_name": "another"},
+        {"torch": "2.10"},
+        {"threads": 4},
+        {"commit": "fff"},
+        {"method": "0"},
+        {"driver": "1"},
+    ],
+)
+def test_unlike_environments_are_never_pooled(elsewhere: dict[str, object]) -> None:
+    result = grouped(row(ms=1.0, run="a"), row(ms=3.0, run="b", **elsewhere))
+    assert sorted(result["latency_ms"]) == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "other", [{"direction": "bwd"}, {"dtype": "float16"}, {"batch": 2}, {"seq_kv": 2048}, {"exact": False}]
+)
+def test_unlike_cases_are_never_pooled(other: dict[str, object]) -> None:
+    assert len(grouped(row(), row(**other))) == 2
+
+
+visits = st.lists(
+    st.tuples(
+        st.sampled_from(["naive", "sdpa"]),
+        st.sampled_from([1024, 2048]),
+        st.sampled_from([*STATUSES, "ok", "ok"]),
+        st.floats(min_value=0.01, max_value=1e4),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(visits, st.randoms())
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_rows_does_not_matter_and_nothing_failed_has_a_latency(drawn, random) -> None:
+    rows = [
+        row(variant, n, ms, visit=visit)
+        if status == "ok"
+        else failed(status, f"reason {visit}", variant, n, visit=visit)
+        for visit, (variant, n, status, ms) in enumerate(drawn)
+    ]
+    result = grouped(*rows)
+    random.shuffle(rows)
+    pd.testing.assert_frame_equal(grouped(*rows), result)
+    assert (result["latency_ms"].notna() == (result["status"] == "ok")).all()
+    assert len(result) == len({(r.case.variant, r.case.seq_q) for r in rows})
+
+
+def test_columns_that_are_not_ours_do_not_matter() -> None:
+    frame = from_rows([row(), row("naive")])
+    pd.testing.assert_frame_equal(cases(frame.assign(note="x")[["note", *reversed(list(frame))]]), cases(frame))

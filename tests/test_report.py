@@ -1,0 +1,114 @@
+"""`python -m bench.report`: what is printed and written, and one clear line for whatever is wrong with the request."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import report
+from bench.errors import UserError
+from tests.analysis.made_up import failed, row, write
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    rows = [
+        row("sdpa", 512, 1.0),
+        row("naive", 512, 2.0),
+        row("sdpa", 1024, 2.0),
+        failed("wrong", "far off", "naive", 1024),
+    ]
+    return write(tmp_path / "a.csv", rows)
+
+
+def test_tables_then_figures_then_their_names(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main([str(results)]) == 0
+    out = capsys.readouterr().out
+    assert out.index("a made-up CPU") < out.index("causal · fwd") < out.index("naive: wrong at 1024 (far off)")
+    figures = [results.with_name("a-latency.png"), results.with_name("a-memory.png")]
+    assert out.splitlines()[-1] == f"written: {figures[0]} {figures[1]}"
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in figures)
+
+
+def test_show_is_what_a_run_ends_with(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = report.show([results], baseline="naive")
+    assert written == [results.with_name("a-latency.png"), results.with_name("a-memory.png")]
+    assert "naive" in capsys.readouterr().out
+
+
+def test_show_does_not_mind_a_baseline_that_did_not_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.show([results], baseline="flex", figures=False) == []
+    assert "flex is not in these results" in capsys.readouterr().out
+
+
+def test_several_files_are_one(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write(tmp_path / "b.csv", [row("flex", 512, 4.0, run="b")])
+    assert report.main([str(results), str(other), "--figures", str(tmp_path / "plots")]) == 0
+    assert "0.250x" in capsys.readouterr().out
+    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == ["a+b-latency.png", "a+b-memory.png"]
+
+
+def test_markdown_goes_where_it_is_told(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main([str(results), "--no-figures", "--markdown", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert "| 512 | **sdpa** | **1.00** | 1.00x |" in printed
+    assert report.main([str(results), "--no-figures", "--markdown", str(tmp_path / "r.md")]) == 0
+    assert (tmp_path / "r.md").read_text(encoding="utf-8") == printed
+    assert capsys.readouterr().out.endswith(f"written: {tmp_path / 'r.md'}\n")
+
+
+def test_the_baseline_can_be_chosen(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report.main([str(results), "--no-figures", "--baseline", "naive"])
+    out = capsys.readouterr().out
+    assert "2.00x" in out
+    assert "vs\n" not in out
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(UserError) as caught:
+        report.main([str(a) for a in arguments])
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_cannot_be_meant_is_repeated_with_what_can(results: Path, tmp_path: Path) -> None:
+    assert "nope.csv" in refusal(tmp_path / "nope.csv")
+    assert str(tmp_path) in refusal(tmp_path)
+    assert refusal(results, "--baseline", "sdpb") == "--baseline: 'sdpb' is not in these results; accepted: naive, sdpa"
+    assert "a.csv, line 2" in refusal(results, results)
+    assert str(results) in refusal(results, "--figures", results)
+    assert "--markdown" in refusal(results, "--no-figures", "--markdown", tmp_path)
+
+
+def test_a_csv_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("name,age\nx,3\n")
+    assert "no results CSV" in refusal(tmp_path / "b.csv")
+
+
+def test_from_the_shell_a_mistake_is_one_line_and_status_2(tmp_path: Path) -> None:
+    out = subprocess.run(
+        [sys.executable, "-m", "bench.report", "nope.csv"], capture_output=True, text=True, check=False
+    )
+    assert out.returncode == 2
+    assert out.stdout == ""
+    assert out.stderr.count("\n") == 1
+    assert "nope.csv" in out.stderr
+
+
+@pytest.mark.parametrize("markdown", [[], ["--markdown", "-"]])
+def test_a_terminal_that_knows_ascii_only_is_no_traceback(results: Path, markdown: list[str]) -> None:
+    command = [sys.executable, "-m", "bench.report", str(results), "--no-figures", *markdown]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "causal ? fwd" in out.stdout
+
+
+def test_no_torch_is_loaded_to_read_and_report(results: Path) -> None:
+    code = (
+        "import sys; from bench import report, compare; "
+        f"report.show([{str(results)!r}]); compare.main([{str(results)!r}] * 2); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
