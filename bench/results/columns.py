@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from variants.masks import Mask
@@ -134,7 +134,8 @@ class Row:
     def flat(self) -> dict[str, Any]:
         """Column name -> value, in the order of the header."""
         parts = (self.case, self.facts, self.derived, self.environment)
-        return {name: getattr(self, name) for name in _HEAD} | {k: v for part in parts for k, v in asdict(part).items()}
+        columns = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+        return {name: getattr(self, name) for name in _HEAD} | columns
 
     def cells(self) -> dict[str, str]:
         """Column name -> text in the CSV."""

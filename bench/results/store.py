@@ -6,6 +6,7 @@ import csv
 import fcntl
 import io
 import os
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -44,9 +45,13 @@ class Store:
             raise
 
     def append(self, row: Row) -> None:
-        """Writes one row, whole, and waits until it is on disk."""
-        self._write(_line(row.cells().values()))
-        self.rows.append(row)
+        """Writes one row, whole, and waits until it is on disk. An interrupt waits until that is done."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._write(_line(row.cells().values()))
+            self.rows.append(row)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Store:
         return self

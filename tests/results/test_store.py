@@ -1,6 +1,8 @@
 """The results file: whole rows, never lost, never overwritten."""
 
 import csv
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,3 +102,21 @@ def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path, name: str
         Store(tmp_path / name)
     assert "\n" not in str(refusal.value)
     assert str(tmp_path) in str(refusal.value)
+
+
+def test_an_interrupt_does_not_tear_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.csv"
+    write_all = os.write
+
+    def interrupted(file: int, data: bytes) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        return write_all(file, data[: len(data) // 2 + 1])
+
+    with Store(path) as store:
+        monkeypatch.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.append(ROW)
+        assert store.rows == [ROW]
+    monkeypatch.undo()
+    with Store(path, resume=True) as store:
+        assert store.rows == [ROW]
