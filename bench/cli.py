@@ -6,6 +6,7 @@ Imports nothing heavy: `--help` must answer before torch could even be loaded.
 from __future__ import annotations
 
 import argparse
+import io
 import shlex
 import sys
 from collections.abc import Callable
@@ -71,7 +72,13 @@ def one_of(*accepted: str) -> Callable[[str], str]:
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
-    """Runs a command and exits with its status; what the user can put right is one line and status 2."""
+    """Runs a command and exits with its status; what the user can put right is one line and status 2.
+
+    What an output's encoding lacks is printed as a ?, instead of raising.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         sys.exit(main(sys.argv[1:]))
     except UserError as error:

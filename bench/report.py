@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
         raise UserError(f"--baseline: {options.baseline!r} is not in these results; accepted: {', '.join(variants)}")
     written = []
     if options.markdown == "-":
-        _print_markdown(cases, options.baseline)
+        sys.stdout.write(_markdown(cases, options.baseline))
     else:
         _print(cases, options.baseline)
     if options.markdown not in (None, "-"):
@@ -88,13 +88,6 @@ def _print(cases: pd.DataFrame, baseline: str) -> None:
     print_notes(heading(cases, baseline), terminal)
     for table in tables(cases, baseline):
         print_table(table, terminal)
-
-
-def _print_markdown(cases: pd.DataFrame, baseline: str) -> None:
-    from bench.analysis.render import accept_any_text
-
-    accept_any_text()
-    sys.stdout.write(_markdown(cases, baseline))
 
 
 def _markdown(cases: pd.DataFrame, baseline: str) -> str:

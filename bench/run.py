@@ -6,6 +6,7 @@ python -m bench.run --seq 512..16384
 from __future__ import annotations
 
 import argparse
+import secrets
 import shutil
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
     packages = tuple(sorted({package for v in variants.values() for package in v.requires}))
     machine, environment = server.call(probe, options.device, packages, timeout_s=options.timeout)
     return Run(
-        name=datetime.now(UTC).strftime("%Y%m%d-%H%M%S"),
+        name=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         variants=variants,
         machine=machine,
         environment=replace(environment, commit=_commit()),
@@ -151,11 +152,11 @@ def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Seque
 
 
 def _same_environment(there: Environment, here: Environment, path: Path) -> None:
-    """Refuses to mix rows of two machines, torch releases or methods in one file, naming what differs."""
+    """Refuses to mix rows of two machines, torch releases, methods or commits in one file, naming what differs."""
     differs = [
         f"{f.name} is {getattr(here, f.name)!r} here, {getattr(there, f.name)!r} there"
         for f in fields(here)
-        if f.name != "commit" and getattr(here, f.name) != getattr(there, f.name)
+        if getattr(here, f.name) != getattr(there, f.name)
     ]
     if differs:
         raise UserError(f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out")

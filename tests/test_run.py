@@ -51,7 +51,7 @@ def test_a_variant_of_the_users_own_is_checked_timed_and_shown(tmp_path: Path) -
         *[("sdpa", "causal", n, "ok") for n in (32, 64)],
     ]
     assert sorted(rows(tmp_path / "a.csv")) == sorted(expected)
-    assert "takes no causal" in out.stdout
+    assert "takes no causal mask" in out.stdout
     for name in ("a.csv", "a-latency.png", "a-memory.png"):
         assert name in out.stdout
         assert (tmp_path / name).stat().st_size > 0

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 ACCEPTED = "full, or terms joined by '+': causal, window:N, global:N (N >= 1), as in causal+window:256+global:16"
 
 
-def _feature(term: str, default: Any) -> Any:
-    """A mask feature: a field, and the term that stands for it in the text form."""
-    return field(default=default, metadata={"term": term})
+def _feature(term: str, noun: str, default: Any) -> Any:
+    """A mask feature: a field, the term that stands for it in the text form, and what a sentence calls it."""
+    return field(default=default, metadata={"term": term, "noun": noun})
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Mask:
                    window, a query sees the global tokens and itself. A row at a negative position is never global.
     """
 
-    causal: bool = _feature("causal", False)
-    window: int | None = _feature("window", None)
-    global_tokens: int | None = _feature("global", None)
+    causal: bool = _feature("causal", "a causal mask", False)
+    window: int | None = _feature("window", "a window", None)
+    global_tokens: int | None = _feature("global", "global tokens", None)
 
     def __post_init__(self) -> None:
         for name in ("window", "global_tokens"):
@@ -95,9 +95,11 @@ class Mask:
         """The mask as a bool tensor (n_q, n_kv), true where the query sees the key."""
         import torch
 
-        rows, keys = torch.arange(n_q, device=device)[:, None], torch.arange(n_kv, device=device)
-        nothing = torch.zeros((), dtype=torch.int64, device=device)
-        return self.at(n_q, n_kv)(nothing, nothing, rows, keys)
+        mask_mod, keys = self.at(n_q, n_kv), torch.arange(n_kv, device=device)
+        out = torch.empty(n_q, n_kv, dtype=torch.bool, device=device)
+        for rows in torch.arange(n_q, device=device).split(256):  # positions of all pairs would take 16 times the mask
+            out[rows[0] : rows[-1] + 1] = mask_mod(keys, keys, rows[:, None], keys)
+        return out
 
     def pairs(self, n_q: int, n_kv: int) -> int:
         """The exact number of visible (query, key) pairs, in closed form."""
@@ -141,6 +143,7 @@ class Mask:
 
 FULL = Mask()
 TERMS = {f.name: f.metadata["term"] for f in fields(Mask)}
+NOUNS = {f.name: f.metadata["noun"] for f in fields(Mask)}
 NAMES = {term: name for name, term in TERMS.items()}
 
 

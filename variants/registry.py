@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import variants
 from variants.machine import Machine
-from variants.masks import TERMS, Mask
+from variants.masks import NOUNS, Mask
 from variants.problem import Problem
 
 if TYPE_CHECKING:
@@ -99,15 +99,17 @@ class Variant:
         given = mask.features()
         for name in _FEATURES:
             if self.parameters.get(name) and name not in given:
-                return f"needs a {TERMS[name]}"
+                return f"needs {NOUNS[name]}"
         for name in given:
             if name not in self.parameters:
-                return f"takes no {TERMS[name]}"
+                return f"takes no {NOUNS[name].removeprefix('a ')}"
         return None
 
     def some_mask(self) -> Mask:
         """The plainest mask that this variant takes."""
-        needed = {name: name == "causal" or 16 for name, required in self.parameters.items() if required and name in _FEATURES}
+        needed: dict[str, Any] = {
+            name: name == "causal" or 16 for name, required in self.parameters.items() if required and name in _FEATURES
+        }
         return Mask(**needed)
 
     def prepare(self, problem: Problem) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections.abc import Iterable
@@ -21,15 +20,8 @@ _DISPENSABLE = ("visits", "kernel", "error", "95 % interval")  # what a narrow t
 _PIPED_WIDTH = 140  # a file or a pipe has no width of its own, and rich would cut tables down to 80
 
 
-def accept_any_text() -> None:
-    """Lets stdout print a ? for what its encoding lacks, instead of raising."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-
-
 def console() -> Console:
     """The terminal, or whatever stdout goes to."""
-    accept_any_text()
     return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 

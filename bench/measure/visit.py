@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bench.measure import accuracy, globals
 from bench.measure.device import Device, Pass, Usage, device_of
-from bench.measure.inputs import make_inputs
+from bench.measure.inputs import make_inputs, make_upstream
 from bench.measure.kernels import COMPILED, KernelTrace
 from bench.measure.sampling import Policy, sample
 from bench.results.columns import Case, Facts
@@ -54,7 +54,8 @@ def visit(request: Request) -> Facts:
     _warm_up(q)
     plan, plan_ms = _stopwatch(device, lambda: variant.prepare(problem))
     attention = variant.bind(problem, plan)
-    step = pass_of(attention, case.direction, (q, k, v))
+    upstream = make_upstream(problem, request.seed) if case.direction != "fwd" else None
+    step = pass_of(attention, case.direction, (q, k, v), upstream)
     _, first_call_ms = _stopwatch(device, step)
     device.settle(step)
     blocks = device.blocks and case.direction != "bwd"
@@ -84,12 +85,12 @@ def visit(request: Request) -> Facts:
     )
 
 
-def pass_of(attention: Attention, direction: str, inputs: tuple[Tensor, Tensor, Tensor]) -> Pass:
+def pass_of(
+    attention: Attention, direction: str, inputs: tuple[Tensor, Tensor, Tensor], upstream: Tensor | None = None
+) -> Pass:
     """What one pass does: the forward call, the backward call of a forward that went before, or both."""
-    q = inputs[0]
     if direction == "fwd":
         return Pass(lambda: None, lambda _: attention(*inputs))
-    upstream = torch.randn(q.shape, generator=_generator(q), dtype=q.dtype, device=q.device)
 
     def backward(out: Tensor) -> object:
         return torch.autograd.grad(out, inputs, upstream)
@@ -100,10 +101,6 @@ def pass_of(attention: Attention, direction: str, inputs: tuple[Tensor, Tensor, 
 
 
 _UNUSUAL = 7_340_033  # a variant that calls torch.manual_seed(0) is caught by it
-
-
-def _generator(q: Tensor) -> torch.Generator:
-    return torch.Generator(device=q.device).manual_seed(1)
 
 
 def _warm_up(q: Tensor) -> None:

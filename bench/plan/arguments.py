@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
         "--seq",
         type=size_list,
         metavar="SIZES",
-        help="sequence lengths: 512..16384 doubles, 512..4096:+512 steps, 1k..64k, 17,100,1000",
+        help=f"sequence lengths: 512..16384 doubles, 512..4096:+512 steps, 1k..64k, 17,100,1000 {_by_device('seq')}",
     )
     problem.add_argument(
         "--seq-q",
@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SIZES",
         help="number of queries, where it is not that of the keys; 1 is decoding",
     )
-    problem.add_argument("--heads", type=size_list, metavar="SIZES", help="query heads")
+    problem.add_argument("--heads", type=size_list, metavar="SIZES", help=f"query heads {_by_device('heads')}")
     problem.add_argument(
         "--kv-heads",
         type=size_list,
@@ -53,12 +53,12 @@ def parser() -> argparse.ArgumentParser:
         help="key and value heads (default: as many as query heads)",
     )
     problem.add_argument("--batch", type=size_list, default=(1,), metavar="SIZES", help="batch sizes (default: 1)")
-    problem.add_argument("--head-dim", type=size_list, metavar="SIZES", help="size of a head")
+    problem.add_argument("--head-dim", type=size_list, metavar="SIZES", help=f"size of a head {_by_device('head_dim')}")
     problem.add_argument(
         "--dtype",
         type=cli.comma_separated(cli.one_of(*DTYPES)),
         metavar="LIST",
-        help=f"{', '.join(DTYPES)} (default: bfloat16 on an accelerator, float32 on CPU)",
+        help=f"{', '.join(DTYPES)} {_by_device('dtypes')}",
     )
     problem.add_argument(
         "--mask",
@@ -128,3 +128,13 @@ def parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--dry-run", action="store_true", help="print the cases, and why others are left out, and stop")
     return p
+
+
+def _by_device(axis: str) -> str:
+    """The defaults of an axis, as --help shows them."""
+    cpu, accelerator = (getattr(preset, axis) for preset in (presets.CPU, presets.ACCELERATOR))
+    return f"(default: {_range(cpu)} on CPU, {_range(accelerator)} on an accelerator)"
+
+
+def _range(values: tuple[object, ...]) -> str:
+    return str(values[0]) if len(values) == 1 else f"{values[0]}..{values[-1]}"

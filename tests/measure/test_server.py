@@ -23,7 +23,7 @@ QUICK = Policy(budget_ms=5.0)
 EXPECTED = [
     ("good", "fwd", "ok", ""),
     ("zeros", "fwd", "wrong", "error"),
-    ("nan", "fwd", "wrong", "nan"),
+    ("nan", "fwd", "wrong", "not finite"),
     ("wrong_dtype", "fwd", "wrong", "float64"),
     ("wrong_shape", "fwd", "wrong", "shape"),
     ("writes_inputs", "fwd", "wrong", "wrote"),

@@ -1,0 +1,57 @@
+"""pytest-benchmark cases for the harness's own cost: what a visit spends outside the variant."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, repeat
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.measure.sampling import Policy, sample
+from bench.measure.server import Server
+from bench.plan.quantities import sizes
+from bench.results.store import Store
+from tests.results.rows import ROW
+from variants.masks import Mask
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as started:
+        started.call(os.getpid, timeout_s=60)
+        yield started
+
+
+def test_a_process_of_its_own(benchmark: BenchmarkFixture, server: Server) -> None:
+    child = benchmark(lambda: server.call(os.getpid, timeout_s=60))
+    assert child != os.getpid()
+
+
+def test_a_row_on_disk(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    visits = count(1)
+    with Store(tmp_path / "results.csv") as store:
+        benchmark(lambda: store.append(replace(ROW, visit=next(visits))))
+        assert len(store.rows) == next(visits) - 1
+
+
+def test_a_row_read(benchmark: BenchmarkFixture) -> None:
+    cells = ROW.cells()
+    assert benchmark(type(ROW).of_cells, cells) == ROW
+
+
+def test_deciding_when_to_stop(benchmark: BenchmarkFixture) -> None:
+    found = benchmark(lambda: sample(lambda calls: 2.0, Policy(narrow=-1.0)))
+    assert found.samples_ms == tuple(repeat(2.0, 251))
+
+
+def test_counting_visible_pairs(benchmark: BenchmarkFixture) -> None:
+    mask = Mask(causal=True, window=256, global_tokens=16)
+    pairs = benchmark(mask.pairs, 2**20, 2**20)
+    # Each row sees 256 keys of its window, fewer at the start, and from row 256 on the global keys beyond it.
+    assert pairs == sum(min(i + 1, 256) for i in range(2**20)) + sum(min(16, i - 255) for i in range(256, 2**20))
+
+
+def test_reading_sizes(benchmark: BenchmarkFixture) -> None:
+    assert len(benchmark(sizes, "1..1m")) == 21

@@ -1,0 +1,48 @@
+"""pytest-benchmark cases for the variants on CPU, small, grouped by mask: a quick look, never a verdict.
+
+pytest tests/perf --benchmark-autosave         and, after a change:
+pytest tests/perf --benchmark-compare
+"""
+
+import pytest
+import torch
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.measure.accuracy import judge
+from bench.measure.inputs import make_inputs
+from variants import registry
+from variants.machine import Machine
+from variants.masks import Mask
+from variants.problem import Problem
+
+MASKS = ("full", "causal", "causal+window:64", "causal+window:64+global:8", "global:8")
+MACHINE = Machine("cpu", "any", memory_bytes=2**34)  # no compiler, so that nothing is compiled here
+
+CASES = [
+    (name, mask)
+    for mask in MASKS
+    for name, variant in registry.load().items()
+    if variant.refusal(Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask)), MACHINE) is None
+]
+
+
+@pytest.mark.parametrize(("name", "mask"), CASES)
+def test_forward(benchmark: BenchmarkFixture, name: str, mask: str) -> None:
+    benchmark.group = f"forward, {mask}, n = 512"
+    problem = Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask))
+    variant = registry.REGISTRY[name]
+    attention = variant.bind(problem, variant.prepare(problem))
+    benchmark(attention, *make_inputs(problem, seed=0))
+    assert judge(attention, problem, "fwd", seed=1).reason is None
+
+
+@pytest.mark.parametrize(("name", "mask"), CASES)
+def test_forward_and_backward(benchmark: BenchmarkFixture, name: str, mask: str) -> None:
+    benchmark.group = f"forward and backward, {mask}, n = 512"
+    problem = Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask))
+    variant = registry.REGISTRY[name]
+    attention = variant.bind(problem, variant.prepare(problem))
+    inputs = make_inputs(problem, seed=0, direction="fwdbwd")
+    upstream = torch.ones_like(inputs[0])
+    benchmark(lambda: torch.autograd.grad(attention(*inputs), inputs, upstream))
+    assert judge(attention, problem, "fwdbwd", seed=1).reason is None
