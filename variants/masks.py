@@ -97,7 +97,7 @@ class Mask:
 
         mask_mod, keys = self.at(n_q, n_kv), torch.arange(n_kv, device=device)
         out = torch.empty(n_q, n_kv, dtype=torch.bool, device=device)
-        for rows in torch.arange(n_q, device=device).split(256):  # positions of all pairs would take 16 times the mask
+        for rows in torch.arange(n_q, device=device).split(64):  # positions of all pairs would take 16 times the mask
             out[rows[0] : rows[-1] + 1] = mask_mod(keys, keys, rows[:, None], keys)
         return out
 
