@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from bench.measure.environment import probe
     from bench.measure.server import Server
@@ -59,13 +59,13 @@ def main(argv: list[str]) -> int:
         machine, environment = server.call(probe, options.device, packages, timeout_s=TIMEOUT_S)
     table = Table(
         "variant",
-        "what it is",
+        Column("what it is", overflow="fold"),
         "masks",
         f"on {machine.device}",
         title=f"{machine.device_name}, torch {environment.torch}",
     )
     for name, variant in variants.items():
-        cells = (name, variant.source, masks(variant), here(variant, machine))
+        cells = (name, "\n".join([variant.summary, *variant.sources]), masks(variant), here(variant, machine))
         table.add_row(*map(escape, cells))
     Console().print(table)
     return 0

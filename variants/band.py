@@ -17,16 +17,17 @@ from torch import Tensor
 
 from variants.masks import Mask
 
-# A block's keys are its rows and a window more: rows in proportion to the window bound what is computed in vain, and
-# the number of end blocks, each of which costs a pass over the gradients of k and v.
-_ROWS_PER_WINDOW = 0.5
+# A block has half as many rows as the window is long, within these bounds, found by trying. Its keys are its rows and a
+# window more: longer blocks compute more in vain, shorter ones pass over more keys, and over their gradients, each.
 _FEWEST_ROWS, _MOST_ROWS = 64, 256
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive blocks of `rows` query rows from `row` on; the first sees `keys` keys from `key` on, the next as many
-    from `key + rows` on, and so forth."""
+    """Consecutive blocks of `rows` query rows from `row` on.
+
+    The first sees `keys` keys from `key` on, the next as many from `key + rows` on, and so forth.
+    """
 
     row: int
     rows: int
@@ -43,7 +44,7 @@ def stretches(first: int, last: int, n_q: int, n_kv: int, mask: Mask) -> Iterato
     assert mask.window is not None
     offset, lowest = n_kv - n_q, min(mask.global_tokens or 0, n_kv)
     back, ahead = mask.window - 1, 0 if mask.causal else mask.window - 1
-    rows = min(max(int(mask.window * _ROWS_PER_WINDOW), _FEWEST_ROWS), _MOST_ROWS)
+    rows = min(max(mask.window // 2, _FEWEST_ROWS), _MOST_ROWS)
 
     def ends(start: int, stop: int) -> Iterator[Stretch]:
         for row in range(start, stop, rows):

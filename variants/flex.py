@@ -56,7 +56,7 @@ def _listed(chosen: Tensor, device: str) -> tuple[Tensor, Tensor]:
 
 def _plan(problem: Problem) -> Plan:
     rows = problem.seq_q - problem.empty_rows
-    # With fullgraph, dynamo raises past its recompile limit; otherwise it would fall back to dense attention in silence.
+    # With fullgraph, dynamo raises past its recompile limit, and does not fall back to dense attention in silence.
     compiled = torch.compile(flex_attention, dynamic=False, fullgraph=True)
     return compiled, block_mask(problem.mask, rows, problem.seq_kv, problem.device)
 

@@ -97,8 +97,9 @@ class Mask:
 
         mask_mod, keys = self.at(n_q, n_kv), torch.arange(n_kv, device=device)
         out = torch.empty(n_q, n_kv, dtype=torch.bool, device=device)
-        for rows in torch.arange(n_q, device=device).split(64):  # positions of all pairs would take 16 times the mask
-            out[rows[0] : rows[-1] + 1] = mask_mod(keys, keys, rows[:, None], keys)
+        for start in range(0, n_q, 64):  # the positions of all pairs at once would take 16 times the mask
+            rows = torch.arange(start, min(start + 64, n_q), device=device)
+            out[start : start + 64] = mask_mod(keys, keys, rows[:, None], keys)
         return out
 
     def pairs(self, n_q: int, n_kv: int) -> int:

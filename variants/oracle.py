@@ -153,12 +153,17 @@ def textbook_gradients(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, scale: 
 
 
 def _textbook(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, scale: float, scale_last: bool) -> Tensor:
-    scores = (q @ k.T) * scale if scale_last else (q * scale) @ k.T
-    out = torch.softmax(scores.masked_fill(~visible, -math.inf), 1) @ v
+    scores = _product(q, k.T) * scale if scale_last else _product(q * scale, k.T)
+    out = _product(torch.softmax(scores.masked_fill(~visible, -math.inf), 1), v)
     if out.isfinite().all():
         return out
     scores = (q.float() * scale) @ k.float().T
-    return torch.softmax(scores.masked_fill(~visible, -math.inf), 1).to(v.dtype) @ v
+    return _product(torch.softmax(scores.masked_fill(~visible, -math.inf), 1).to(v.dtype), v)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b in their dtype, with the float32 sums that matrix units have; CPUs take long over it in 16 bits."""
+    return a @ b if a.dtype.itemsize > 2 else (a.float() @ b.float()).to(a.dtype)
 
 
 def _weights(scores: Tensor, visible: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -78,10 +79,18 @@ class Variant:
         return {p.name: p.default is p.empty for p in parameters}
 
     @property
-    def source(self) -> str:
-        """What its file says first: what it is, and the paper or documentation that it follows."""
-        module = inspect.getmodule(self.function)
-        return (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ") if module else ""
+    def summary(self) -> str:
+        """What its file says first: what it is, and when it pays."""
+        return self._documentation.split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def sources(self) -> list[str]:
+        """The papers and pages that its file names."""
+        return [url.rstrip(".,") for url in re.findall(r"https?://[^\s);]+", self._documentation)]
+
+    @property
+    def _documentation(self) -> str:
+        return inspect.getdoc(inspect.getmodule(self.function)) or ""
 
     def refusal(self, problem: Problem, machine: Machine, direction: str = "fwd") -> str | None:
         """Why this problem cannot be run here, or None. Touches no device and imports nothing."""

@@ -7,6 +7,7 @@ answer is caught; what the oracle sees is made anew, so that a variant which ove
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -122,8 +123,18 @@ class _Head:
     def __init__(self, telling: Telling, b: int, kv_head: int, index: Tensor):
         self.telling, self.b, self.kv_head, self.index = telling, b, kv_head, index
         k, v = telling.keys_and_values(b, kv_head)
-        self.problem = (telling.queries[index], k, v, telling.visible[index], telling.problem.scale)
+        visible = telling.visible[index]
+        self.seen = visible.any(0)  # under a window a small part of the keys, and the rest is nothing to the oracle
+        self.problem = (
+            telling.queries[index],
+            k[self.seen],
+            v[self.seen],
+            visible[:, self.seen],
+            telling.problem.scale,
+        )
         self.truth = oracle.exact(*self.problem)
+        # A gradient has dP beside the scores, a product of two normal rows: at one key only its roundings are left.
+        self.largest_product = self.truth.largest_score + math.sqrt(k.shape[1])
 
     def compare_rows(self, comparisons: dict[str, Comparison], rows: Tensor) -> None:
         """Errors of the result's rows, relative to the size of the exact row."""
@@ -131,31 +142,34 @@ class _Head:
         # Both orders are the textbook's, and one alone can be lucky where there are few rows.
         books = [oracle.textbook(*self.problem, scale_last=last) for last in (False, True)]
         textbook = torch.stack([_distance(book, truth.out) for book in books]).amax(0)
-        self._add_by_mode(comparisons, "", _distance(rows, truth.out) / truth.size, textbook / truth.size)
+        error = _distance(rows, truth.out)
+        self._add_by_mode(comparisons, "", error / truth.size, textbook / truth.size, truth.largest_score)
 
     def compare_gradients(self, comparisons: dict[str, Comparison], got: oracle.Gradients) -> None:
         """Errors of dQ by row and of dK and dV by head, relative to the sizes of the terms that they are sums of."""
         upstream = self.telling.upstream[self.index]
         truth, size = oracle.exact_gradients(*self.problem, upstream)
         book = oracle.textbook_gradients(*self.problem, upstream)
-        dq_size = size.dq.norm(dim=1)
-        self._add_by_mode(
-            comparisons, "dQ ", _distance(got.dq, truth.dq) / dq_size, _distance(book.dq, truth.dq) / dq_size
-        )
+        error, textbook = (_distance(dq, truth.dq) / size.dq.norm(dim=1) for dq in (got.dq, book.dq))
+        self._add_by_mode(comparisons, "dQ ", error, textbook, self.largest_product)
         place = f"batch {self.b}, kv head {self.kv_head}"
         for name, x, y, z, s in (
             ("dK", got.dk, book.dk, truth.dk, size.dk),
             ("dV", got.dv, book.dv, truth.dv, size.dv),
         ):
-            error, textbook = ((g.double() - z).norm()[None] / s.norm() for g in (x, y))
-            comparisons[name].add(error, textbook, self.truth.largest_score, lambda _: place)
+            difference = x.double()
+            difference[self.seen] -= z
+            error, textbook = (e.norm()[None] / s.norm() for e in (difference, y.double() - z))
+            comparisons[name].add(error, textbook, self.largest_product, lambda _: place)
 
-    def _add_by_mode(self, comparisons: dict[str, Comparison], prefix: str, error: Tensor, textbook: Tensor) -> None:
+    def _add_by_mode(
+        self, comparisons: dict[str, Comparison], prefix: str, error: Tensor, textbook: Tensor, largest: Tensor
+    ) -> None:
         mode = self.telling.mode[self.index]
         for m in sorted(set(mode.tolist())):
             at = (mode == m).nonzero()[:, 0]
             place = partial(self._place, m, self.index[at])
-            comparisons[prefix + MODES[m]].add(error[at], textbook[at], self.truth.largest_score[at], place)
+            comparisons[prefix + MODES[m]].add(error[at], textbook[at], largest[at], place)
 
     def _place(self, m: int, index: Tensor, i: int) -> str:
         return f"{MODES[m]} rows; {self.telling.place(int(index[i]))}"

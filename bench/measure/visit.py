@@ -68,8 +68,8 @@ def visit(request: Request) -> Facts:
         Facts,
         plan_ms=plan_ms,
         first_call_ms=first_call_ms,
-        error=verdict.error,
-        error_budget=verdict.budget if variant.exact else None,
+        error=verdict.error if verdict.budget else None,
+        error_budget=verdict.budget if verdict.budget and variant.exact else None,
         kernel=trace.kernel(),
     )
     if reason:

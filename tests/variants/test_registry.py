@@ -133,7 +133,7 @@ def plugged_in(q, k, v):
 def test_a_file_from_anywhere_registers_its_variants(tmp_path: Path) -> None:
     path = tmp_path / "my_attention.py"
     path.write_text(PLUG_IN)
-    assert registry.load([str(path)])["plugged_in"].source == "Attention by one matrix product."
+    assert registry.load([str(path)])["plugged_in"].summary == "Attention by one matrix product."
     registry.load([str(path)])
 
 

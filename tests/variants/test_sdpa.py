@@ -1,9 +1,12 @@
 """How SDPA is given its mask, which kernel runs, and what is said where one cannot."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from bench.measure.kernels import KernelTrace
 from variants import registry
@@ -68,6 +71,25 @@ def test_the_reasons_that_pytorch_warns_of_are_passed_on() -> None:
     transposed = torch.randn(1, 2, 16, 64).transpose(2, 3)
     with pytest.raises(Unsupported, match="stride"):
         variant.bind(SQUARE, variant.prepare(SQUARE))(transposed, transposed, transposed)
+
+
+def test_keys_and_values_are_repeated_for_the_kernel_that_knows_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("variants.sdpa.sdpa_kernel", lambda backend: nullcontext())
+    given = []
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, *rest: object, enable_gqa: bool, **flags: object) -> Tensor:
+        given.append((k.shape[1], v.shape[1], enable_gqa))
+        return original(q, k, v, *rest, enable_gqa=enable_gqa, **flags)
+
+    original = F.scaled_dot_product_attention
+    monkeypatch.setattr(F, "scaled_dot_product_attention", attend)
+    problem = replace(SQUARE, heads=6)
+    tensors = [torch.randn(1, heads, 64, 16) for heads in (6, 2, 2)]
+    outs = [
+        VARIANTS[name].bind(problem, VARIANTS[name].prepare(problem))(*tensors) for name in ("sdpa_efficient", "sdpa")
+    ]
+    assert given == [(6, 6, False), (2, 2, True)]
+    torch.testing.assert_close(*outs)
 
 
 def test_other_errors_are_not_unsupported() -> None:
