@@ -10,17 +10,8 @@ from torch import Tensor
 
 from bench.measure.accuracy import judge
 from bench.measure.inputs import make_inputs
-from tests.measure.attentions import (
-    BACKWARD_MISTAKES,
-    MISTAKES,
-    RIGHT,
-    Attention,
-    aligned_at_the_start,
-    dense,
-    mask_ignored,
-    naive,
-    seeing,
-)
+from tests.measure.attentions import RIGHT, Attention, dense, naive, seeing
+from tests.measure.mistakes import BACKWARD_MISTAKES, MISTAKES, aligned_at_the_start, mask_ignored
 from variants.masks import Mask
 from variants.problem import DTYPES, Problem
 
