@@ -158,13 +158,23 @@ def load(imports: Iterable[str] = ()) -> dict[str, Variant]:
 
     `imports` are module names or paths of .py files. ImportFailed where one of them cannot be imported.
     """
-    for module in pkgutil.iter_modules(variants.__path__):
-        import_module(f"variants.{module.name}")
+    load_own()
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         _import(entry.value, entry.load)
     for name in imports:
         _import(name, partial(_import_file, Path(name)) if name.endswith(".py") else partial(import_module, name))
     return REGISTRY
+
+
+def load_own() -> None:
+    """Registers the variants of this package."""
+    for module in pkgutil.iter_modules(variants.__path__):
+        import_module(f"variants.{module.name}")
+
+
+def find(name: str, imports: Iterable[str] = ()) -> Variant:
+    """The variant of that name; what others registered is loaded only where it is wanted. KeyError, ImportFailed."""
+    return REGISTRY[name] if name in REGISTRY else load(imports)[name]
 
 
 def _import(name: str, load_it: Callable[[], object]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-_PRELOAD = ("bench.measure.worker", "torch._dynamo", "torch.profiler")
+_PRELOAD = "bench.measure.preload"
 _GRACE_S = 5.0
 
 
@@ -38,7 +38,7 @@ class Server:
 
     def __init__(self, preload: Iterable[str] = ()) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([*_PRELOAD, *preload])
+        self._context.set_forkserver_preload([*preload, _PRELOAD])
         # Compiling in worker processes of its own costs a child more than it saves.
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         self._folder = Path(tempfile.mkdtemp(prefix="attention-bench-"))

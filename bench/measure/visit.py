@@ -41,7 +41,7 @@ class Request:
 def visit(request: Request) -> Facts:
     """Measures one case. Raises what the variant raises; what it gets wrong comes back as facts."""
     case = request.case
-    variant = registry.load(request.imports)[case.variant]
+    variant = registry.find(case.variant, request.imports)
     problem = case.problem()
     device = device_of(problem.device)
     if variant.compiled:

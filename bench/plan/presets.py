@@ -19,7 +19,7 @@ class Preset:
     dtypes: tuple[str, ...]
 
 
-CPU = Preset(seq=(512, 1024, 2048, 4096), heads=(4,), head_dim=(64,), dtypes=("float32",))
+CPU = Preset(seq=(1024, 2048, 4096), heads=(4,), head_dim=(64,), dtypes=("float32",))
 ACCELERATOR = Preset(seq=(1024, 2048, 4096, 8192, 16384, 32768), heads=(16,), head_dim=(128,), dtypes=("bfloat16",))
 
 
