@@ -17,20 +17,19 @@ _Z_95 = 1.96
 class Policy:
     """How long to sample one case.
 
-    budget_ms       sampling stops when the samples add up to this
-    narrow          ... or when the 95 % interval of the median is within this fraction of it, either side
-    block_ms        a sample is at least this long: shorter calls are timed in blocks
-    few_ms, one_ms  a call over `few_ms` is sampled at most three times, over `one_ms` once
-    least, most     samples of calls that are quicker than that
+    budget_ms    sampling stops when the samples add up to this
+    narrow       ... or when the 95 % interval of the median is within this fraction of it, either side
+    block_ms     a sample is at least this long: shorter calls are timed in blocks
+    least, most  samples; so calls over a third of a second are sampled three times
+    longest_ms   ... but no further once they add up to this, so that a call of more than 5 s is sampled once
     """
 
-    budget_ms: float = 500.0
+    budget_ms: float = 300.0
     narrow: float = 0.01
     block_ms: float = 1.0
-    few_ms: float = 1000.0
-    one_ms: float = 5000.0
     least: int = 3
     most: int = 1000
+    longest_ms: float = 5000.0
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,12 @@ def _calls_per_sample(timer: Timer, first: float, policy: Policy) -> int:
 def _enough(samples: Sequence[float], calls: int, policy: Policy) -> bool:
     if not samples:
         return False
-    most = 1 if samples[0] > policy.one_ms else 3 if samples[0] > policy.few_ms else policy.most
-    if len(samples) < min(policy.least, most):
+    spent_ms = sum(samples) * calls
+    if spent_ms > policy.longest_ms or len(samples) >= policy.most:
+        return True
+    if len(samples) < policy.least:
         return False
-    return len(samples) >= most or sum(samples) * calls > policy.budget_ms or interval_width(samples) <= policy.narrow
+    return spent_ms > policy.budget_ms or interval_width(samples) <= policy.narrow
 
 
 def interval_width(samples: Sequence[float]) -> float:

@@ -43,7 +43,7 @@ def test_a_row_read(benchmark: BenchmarkFixture) -> None:
 
 def test_deciding_when_to_stop(benchmark: BenchmarkFixture) -> None:
     found = benchmark(lambda: sample(lambda calls: 2.0, Policy(narrow=-1.0)))
-    assert found.samples_ms == tuple(repeat(2.0, 251))
+    assert found.samples_ms == tuple(repeat(2.0, 151))
 
 
 def test_counting_visible_pairs(benchmark: BenchmarkFixture) -> None:
