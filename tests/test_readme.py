@@ -71,6 +71,16 @@ def test_the_example_variant_and_the_lines_of_pandas_run(tmp_path: Path) -> None
     assert read.stdout.strip() == "True"
 
 
+def test_the_numbers_shown_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = re.findall(r"\[CSV\]\((\S+\.csv)\)", README)
+    assert importlib.import_module("bench.report").main([str(ROOT / path), "--no-figures", "--markdown", "-"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    shown = [line for line in README.splitlines() if re.match(r"\| \d|- \w+: skipped", line)]
+    assert len(shown) >= 5
+    assert not [line for line in shown if line not in printed]
+    assert all((ROOT / figure).exists() for figure in re.findall(r"!\[.*?\]\((\S+)\)", README))
+
+
 PLACES = [(0, 0), (0, 599), (5, 300), (300, 5), (15, 16), (16, 15), (300, 45), (300, 44), (300, 555), (300, 556)]
 WORDS = {"always": "True", "in the window": "i - 256 < j < i + 256", ", and ": " and ", ", or ": " or "}
 

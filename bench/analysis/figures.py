@@ -92,8 +92,7 @@ def draw(cases: pd.DataFrame, quantity: Quantity) -> Figure:
         here = shown[shown["panel"] == title]
         _lines(axes, here, quantity, look)
         _marks(axes, here, look, room / max(marked, 1))
-    numbers = shown[[quantity.column, *quantity.interval]].to_numpy(dtype=float)
-    numbers = numbers[numbers > 0]
+    numbers = shown[quantity.column][shown[quantity.column] > 0]  # an interval from two visits may span decades
     scale_values(grid.axes.flat[0], numbers.min(), numbers.max(), quantity.binary, room)
     scale_lengths(grid.axes.flat[0], shown["length"])
     grid.set_xlabels("sequence length").set_ylabels(quantity.label)
@@ -124,7 +123,7 @@ def _lines(axes: Axes, cases: pd.DataFrame, quantity: Quantity, look: dict[str, 
         )
         if quantity.interval:
             low, high = (curve[bound] for bound in quantity.interval)
-            axes.vlines(lengths, low, high, color=colour, linewidth=1)
+            axes.vlines(lengths, low, high, color=colour, linewidth=1, alpha=0.6)
 
 
 def _coincide(one: Numbers, other: Numbers) -> bool:
