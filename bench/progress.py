@@ -38,8 +38,9 @@ class Display:
             transient=True,
             disable=not self.console.is_terminal,
         )
-        self._cases = cases
+        self._to_visit: int | None = cases
         self._round = 0
+        self._ok = 0
         self._task: TaskID | None = None
 
     def visiting(self, visit: Visit) -> None:
@@ -56,6 +57,7 @@ class Display:
         assert self._task is not None
         self._bar.advance(self._task)
         facts, latency_ms = row.facts, row.derived.latency_ms
+        self._ok += facts.status == "ok"
         outcome = f"{latency_ms:.4g} ms" if latency_ms is not None else f"{facts.status}: {facts.reason}"
         if not self.console.is_terminal or facts.status not in ("ok", "unsupported", "skipped"):
             style = _STYLES.get(facts.status, "bold red")
@@ -64,10 +66,12 @@ class Display:
             )
 
     def _next_round(self, number: int) -> None:
-        self._round = number
+        """A later round visits what went well in the one before; how many that is, a resumed run does not know yet."""
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(f"round {number}", total=self._cases)
+            self._to_visit = self._ok or None
+        self._round, self._ok = number, 0
+        self._task = self._bar.add_task(f"round {number}", total=self._to_visit)
 
     def __enter__(self) -> Display:
         self._bar.start()

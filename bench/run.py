@@ -188,7 +188,7 @@ def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Se
 
     known = [row for row in store.rows if row.run == run.name]
     try:
-        with Display(len(cases)) as display:
+        with Display(len(cases) - sum(row.visit == 1 for row in known)) as display:
             for row in rounds(
                 run,
                 cases,

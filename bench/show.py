@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from bench import cli
+from bench.plan.arguments import add_variants
 from variants.masks import TERMS
 from variants.problem import DTYPES, Problem
 
@@ -29,16 +30,7 @@ TIMEOUT_S = 60.0
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("show", DESCRIPTION, EXAMPLES)
-    p.add_argument("--variants", default="all", metavar="LIST", help="names (default: all)")
-    p.add_argument(
-        "--import",
-        dest="imports",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="module or .py file that registers further variants; may be repeated",
-    )
-    p.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
+    add_variants(p)
     return p
 
 

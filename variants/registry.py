@@ -180,7 +180,7 @@ def find(name: str, imports: Iterable[str] = ()) -> Variant:
 def _import(name: str, load_it: Callable[[], object]) -> None:
     try:
         load_it()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ImportFailed(f"{name!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 

@@ -28,8 +28,15 @@ EXAMPLES = """\
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("run", DESCRIPTION, EXAMPLES)
+    _add_problems(p)
+    add_variants(p)
+    _add_effort(p)
+    _add_output(p)
+    return p
+
+
+def _add_problems(p: argparse.ArgumentParser) -> None:
     size_list = cli.explained(sizes)
-    duration = cli.explained(seconds)
     problem = p.add_argument_group("problems (every axis takes a list)")
     problem.add_argument(
         "--seq",
@@ -74,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="LIST",
         help="fwd, bwd, fwdbwd (default: fwd)",
     )
+
+
+def add_variants(p: argparse.ArgumentParser) -> None:
+    """The options that say which variants, from where, on which device."""
     what = p.add_argument_group("variants and device")
     what.add_argument(
         "--variants", default="all", metavar="LIST", help="names, as python -m bench.show lists them (default: all)"
@@ -87,6 +98,10 @@ def parser() -> argparse.ArgumentParser:
         help="module or .py file that registers further variants; may be repeated",
     )
     what.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
+
+
+def _add_effort(p: argparse.ArgumentParser) -> None:
+    duration = cli.explained(seconds)
     effort = p.add_argument_group("effort")
     effort.add_argument(
         "--visits",
@@ -116,6 +131,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="give a visit up after this long, compilation included (default: 2m)",
     )
+
+
+def _add_output(p: argparse.ArgumentParser) -> None:
     output = p.add_argument_group("output")
     output.add_argument(
         "--out", type=Path, metavar="FILE", help="results file (default: results/local/DATE-DEVICE.csv)"
@@ -127,7 +145,6 @@ def parser() -> argparse.ArgumentParser:
         "--baseline", default=BASELINE, metavar="NAME", help=f"variant that speed-ups are over (default: {BASELINE})"
     )
     output.add_argument("--dry-run", action="store_true", help="print the cases, and why others are left out, and stop")
-    return p
 
 
 def _by_device(axis: str) -> str:
