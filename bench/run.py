@@ -73,11 +73,10 @@ def _server(variants: Mapping[str, Variant]) -> Server:
 
 def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str, Variant]) -> Run:
     """What stays the same over the run. A process of its own asks the device, so that this one never touches it."""
-    from bench.measure.environment import probe
+    from bench.measure.environment import ask
     from bench.measure.rounds import Run
 
-    packages = tuple(sorted({package for v in variants.values() for package in v.requires}))
-    machine, environment = server.call(probe, options.device, packages, timeout_s=options.timeout)
+    machine, environment = ask(server, options.device, variants.values(), options.timeout)
     return Run(
         name=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         variants=variants,

@@ -41,14 +41,13 @@ def main(argv: list[str]) -> int:
     from rich.markup import escape
     from rich.table import Column, Table
 
-    from bench.measure.environment import probe
+    from bench.measure.environment import ask
     from bench.measure.server import Server
     from bench.run import chosen
 
     variants = chosen(options.variants, options.imports)
-    packages = tuple(sorted({package for v in variants.values() for package in v.requires}))
     with Server() as server:
-        machine, environment = server.call(probe, options.device, packages, timeout_s=TIMEOUT_S)
+        machine, environment = ask(server, options.device, variants.values(), TIMEOUT_S)
     table = Table(
         "variant",
         Column("what it is", overflow="fold"),

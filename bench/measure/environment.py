@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import platform
 import shutil
+from collections.abc import Iterable
 from importlib import metadata
 
 import psutil
 import torch
 
 from bench.errors import UserError
+from bench.measure.server import Died, Server
 from bench.results.columns import METHOD, Environment
 from variants.machine import Machine
+from variants.registry import Variant
 
 _PACKAGES = ("torch", "xformers", "triton")
+
+
+def ask(server: Server, asked: str, variants: Iterable[Variant], timeout_s: float) -> tuple[Machine, Environment]:
+    """What `probe` finds for the device asked for, and of the packages that these variants need. UserError."""
+    packages = tuple(sorted({package for variant in variants for package in variant.requires}))
+    try:
+        found: tuple[Machine, Environment] = server.call(probe, asked, packages, timeout_s=timeout_s)
+    except Died as death:
+        raise UserError(f"--device: {asked!r} does not answer: {death}") from None
+    return found
 
 
 def probe(asked: str, packages: tuple[str, ...] = ()) -> tuple[Machine, Environment]:
@@ -61,7 +74,8 @@ def _resolve(asked: str) -> str:
 def _device_name(kind: str) -> str:
     if kind == "cpu":
         return f"{_cpu_model()}, {psutil.cpu_count(logical=True)} cores"
-    return str(torch.get_device_module(kind).get_device_name())
+    name = getattr(torch.get_device_module(kind), "get_device_name", None)
+    return str(name()) if name else kind
 
 
 def _cpu_model() -> str:
@@ -73,9 +87,12 @@ def _cpu_model() -> str:
 
 
 def _memory_bytes(kind: str) -> int:
-    if kind == "cpu":
-        return int(psutil.virtual_memory().total)
-    return int(torch.accelerator.get_memory_info()[1])
+    if kind != "cpu":
+        try:
+            return int(torch.accelerator.get_memory_info()[1])
+        except (RuntimeError, NotImplementedError):
+            pass  # a device that shares the host's memory has none of its own to tell of
+    return int(psutil.virtual_memory().total)
 
 
 def _driver() -> str:
