@@ -90,9 +90,16 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
 
 def _commit() -> str:
     """The commit that this suite was run from, with + where tracked files differ from it; empty outside a checkout."""
-    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--exclude=*", "--dirty=+"]
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        git(
+            "ls-files", "--error-unmatch", Path(__file__).name
+        )  # installed into somebody else's checkout, it is not ours
+        return git("describe", "--always", "--exclude=*", "--dirty=+")
     except (OSError, subprocess.CalledProcessError):
         return ""
 
