@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from bench.interrupts import held_back
+
 _PRELOAD = "bench.measure.preload"
 _GRACE_S = 5.0
 
@@ -49,10 +51,11 @@ class Server:
         log = self._folder / "output"
         answer, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(target=_serve, args=(function, arguments, theirs, log))
-        process.start()
-        self._process = process
-        theirs.close()
         try:
+            with held_back():
+                process.start()
+                self._process = process
+            theirs.close()
             succeeded, value = _await(process, answer, timeout_s, log)
         finally:
             self._end()
@@ -69,15 +72,16 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _end(self) -> None:
-        """Kills the process with all that it started."""
-        process, self._process = self._process, None
-        if process is None or process.pid is None:
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        process.join()
-        process.close()
+        """Kills the process with all that it started. One left alive would keep the interpreter from ending."""
+        with held_back():
+            process, self._process = self._process, None
+            if process is None or process.pid is None:
+                return
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.join()
+            process.close()
 
 
 def _serve(*arguments: Any) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import fcntl
 import io
 import os
-import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
 from bench.errors import UserError
+from bench.interrupts import held_back
 from bench.results.columns import COLUMNS, Row
 
 
@@ -47,7 +46,7 @@ class Store:
 
     def append(self, row: Row) -> None:
         """Writes one row, whole, and waits until it is on disk. An interrupt waits until that is done."""
-        with _uninterrupted():
+        with held_back():
             self._write(_line(row.cells().values()))
             self.rows.append(row)
 
@@ -88,19 +87,6 @@ class Store:
             os.fsync(self._file)
         except OSError as error:
             raise UserError(f"--out: {self.path} cannot be written: {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C back until the block has ended. Blocking the signal would not do: another thread could take it."""
-    interrupts: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if interrupts:
-            raise KeyboardInterrupt
 
 
 def _line(cells: Iterable[str]) -> bytes:

@@ -1,9 +1,12 @@
 """Real processes: what hostile variants earn, and that they take nobody with them."""
 
 import contextlib
+import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import psutil
@@ -114,3 +117,22 @@ def test_processes_are_apart_and_results_come_back(server: Server) -> None:
 def test_an_exception_comes_back_as_itself(server: Server) -> None:
     with pytest.raises(ZeroDivisionError):
         server.call(divmod, 1, 0, timeout_s=60)
+
+
+@pytest.mark.parametrize("method", ["start", "join"])
+def test_an_interrupt_at_any_moment_leaves_no_process(
+    server: Server, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    original = getattr(ForkServerProcess, method)
+
+    def interrupted(process: ForkServerProcess, *arguments: float) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        original(process, *arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(ForkServerProcess, method, interrupted)
+    with pytest.raises((KeyboardInterrupt, Died)):
+        server.call(time.sleep, 3600, timeout_s=0.5)
+    assert not multiprocessing.active_children()
+    monkeypatch.undo()
+    assert server.call(os.getpid, timeout_s=60) != os.getpid()

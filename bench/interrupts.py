@@ -1,0 +1,23 @@
+"""Ctrl-C held back for a moment, where stopping half-way would tear a row or lose sight of a process."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Raises the KeyboardInterrupt of this block at its end. Main thread only.
+
+    Blocking the signal would not do: another thread of the process could take it.
+    """
+    interrupts: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if interrupts:
+            raise KeyboardInterrupt
