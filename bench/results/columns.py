@@ -189,7 +189,6 @@ def _type_of(annotation: str) -> tuple[str, bool]:
 
 _HEAD = tuple(f.name for f in fields(Row) if "meaning" in f.metadata)
 COLUMNS = _declared()
-KEY = ("run", *(f.name for f in fields(Case)), "visit")
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "str": str,

@@ -9,7 +9,7 @@ import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.measure.accuracy import judge
-from bench.measure.inputs import make_inputs
+from bench.measure.inputs import Attention, make_inputs
 from variants import registry
 from variants.machine import Machine
 from variants.masks import Mask
@@ -18,20 +18,30 @@ from variants.problem import Problem
 MASKS = ("full", "causal", "causal+window:64", "causal+window:64+global:8", "global:8")
 MACHINE = Machine("cpu", "any", memory_bytes=2**34)  # no compiler, so that nothing is compiled here
 
+
+def problem_of(mask: str) -> Problem:
+    """The one small problem, under a mask."""
+    return Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask))
+
+
 CASES = [
     (name, mask)
     for mask in MASKS
     for name, variant in registry.load().items()
-    if variant.refusal(Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask)), MACHINE) is None
+    if variant.refusal(problem_of(mask), MACHINE) is None
 ]
+
+
+def prepared(name: str, mask: str) -> tuple[Problem, Attention]:
+    """The problem, and the variant's attention function for it."""
+    problem, variant = problem_of(mask), registry.REGISTRY[name]
+    return problem, variant.bind(problem, variant.prepare(problem))
 
 
 @pytest.mark.parametrize(("name", "mask"), CASES)
 def test_forward(benchmark: BenchmarkFixture, name: str, mask: str) -> None:
     benchmark.group = f"forward, {mask}, n = 512"
-    problem = Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask))
-    variant = registry.REGISTRY[name]
-    attention = variant.bind(problem, variant.prepare(problem))
+    problem, attention = prepared(name, mask)
     benchmark(attention, *make_inputs(problem, seed=0))
     assert judge(attention, problem, "fwd", seed=1).reason is None
 
@@ -39,9 +49,7 @@ def test_forward(benchmark: BenchmarkFixture, name: str, mask: str) -> None:
 @pytest.mark.parametrize(("name", "mask"), CASES)
 def test_forward_and_backward(benchmark: BenchmarkFixture, name: str, mask: str) -> None:
     benchmark.group = f"forward and backward, {mask}, n = 512"
-    problem = Problem(1, 4, 4, 512, 512, 64, mask=Mask.parse(mask))
-    variant = registry.REGISTRY[name]
-    attention = variant.bind(problem, variant.prepare(problem))
+    problem, attention = prepared(name, mask)
     inputs = make_inputs(problem, seed=0, direction="fwdbwd")
     upstream = torch.ones_like(inputs[0])
     benchmark(lambda: torch.autograd.grad(attention(*inputs), inputs, upstream))
