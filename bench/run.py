@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from bench import cli
 from bench.errors import UserError
 from bench.plan import arguments, presets
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from bench.measure.rounds import Run
     from bench.measure.server import Server
-    from bench.results.columns import Case, Environment
+    from bench.results.columns import Case, Ceiling, Environment, Row
     from bench.results.store import Store
     from variants.registry import Variant
 
@@ -38,6 +36,8 @@ def main(argv: list[str]) -> int:
     options = arguments.parser().parse_args(argv)
     if options.resume and not options.out:
         raise UserError("--resume: which file? add --out FILE")
+    if options.append_anyway and not options.resume:
+        raise UserError("--append-anyway: to which file? add --resume --out FILE")
     variants = chosen(options.variants, options.imports)
     if options.baseline not in variants and options.baseline != arguments.BASELINE:
         raise UserError(f"--baseline: {options.baseline!r} does not run; accepted: {', '.join(variants)}")
@@ -76,7 +76,7 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
     from bench.measure.environment import ask
     from bench.measure.rounds import Run
 
-    machine, environment = ask(server, options.device, variants.values(), options.timeout)
+    machine, environment = ask(server, options.device, variants.values(), options.timeout, options.threads)
     return Run(
         name=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         variants=variants,
@@ -105,7 +105,11 @@ def _commit() -> str:
 
 
 def _sweep(options: argparse.Namespace, run: Run) -> Sweep:
-    preset = presets.of(run.machine.device)
+    device = run.machine.device
+    preset = presets.of(device)
+    caches = options.cache or preset.caches
+    if device == "cpu" and caches != ("hot",):
+        raise UserError(f"--cache: {','.join(caches)!r} is not to be had on a CPU; accepted: hot")
     return Sweep(
         variants=tuple(run.variants),
         masks=options.mask,
@@ -115,9 +119,10 @@ def _sweep(options: argparse.Namespace, run: Run) -> Sweep:
         head_dim=options.head_dim or preset.head_dim,
         batch=options.batch,
         dtypes=options.dtype or preset.dtypes,
-        device=run.machine.device,
+        device=device,
         seq_q=options.seq_q,
         kv_heads=options.kv_heads,
+        caches=caches,
     )
 
 
@@ -143,8 +148,10 @@ def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Seque
     path = options.out or Path("results", "local", f"{run.name}-{run.machine.device}.csv")
     with Store(path, options.resume) as store:
         if store.rows:
-            _same_environment(store.rows[-1].environment, run.environment, path)
+            if not options.append_anyway:
+                _same_environment(store.rows[-1].environment, run.environment, path)
             run = replace(run, name=store.rows[-1].run)
+        run = replace(run, ceilings=_ceilings(server, options, run, cases, store.rows))
         interrupted = not _run_rounds(server, options, run, cases, store)
         rows = list(store.rows)
     if rows:
@@ -168,11 +175,36 @@ def _same_environment(there: Environment, here: Environment, path: Path) -> None
         raise UserError(f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out")
 
 
-def _free_bytes(run: Run) -> Callable[[], int]:
-    """Memory that a case may take: what is free now on the host, all of it on a device."""
+def _ceilings(
+    server: Server, options: argparse.Namespace, run: Run, cases: Sequence[Case], rows: Sequence[Row]
+) -> dict[str, Ceiling]:
+    """What the device reaches at most in each dtype. Measured once a run, and so taken from its rows if it has any."""
+    from bench.measure.ceilings import ceilings
+    from bench.measure.server import Died
+
+    known = {row.case.dtype: row.ceiling for row in rows if row.environment == run.environment}
+    missing = sorted({case.dtype for case in cases} - set(known))
+    if not missing:
+        return known
+    device, threads = run.machine.device, run.environment.threads
+    try:
+        found: dict[str, Ceiling] = server.call(ceilings, device, missing, threads, timeout_s=options.timeout)
+    except Exception as error:  # whatever the device does: rows without a share are better than none
+        status = error.status if isinstance(error, Died) else type(error).__name__
+        print(f"the machine's ceilings were not measured ({status}: {error}), so no share of them is", file=sys.stderr)
+        return known
+    return known | found
+
+
+def _free_bytes(run: Run, force: bool) -> Callable[[], int | None]:
+    """Memory that a case may take: what is free now on the host, all of it on a device; None to forget about it."""
+    from bench.measure import memory
+
+    if force:
+        return lambda: None
     if run.machine.device != "cpu":
         return lambda: run.machine.memory_bytes
-    return lambda: int(psutil.virtual_memory().available)
+    return memory.available_bytes
 
 
 def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Sequence[Case], store: Store) -> bool:
@@ -185,9 +217,11 @@ def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Se
     from bench.results.columns import Facts
 
     def execute(case: Case, number: int) -> Facts:
-        request = Request(case, tuple(options.imports), seed=1000 * number)
+        request = Request(case, tuple(options.imports), seed=1000 * number, threads=options.threads)
         try:
-            facts: Facts = server.call(visit_facts, request, timeout_s=options.timeout)
+            facts: Facts = server.call(
+                visit_facts, request, timeout_s=options.timeout, setup_timeout_s=options.setup_timeout
+            )
         except Died as death:
             return Facts(death.status, str(death))
         return facts
@@ -201,7 +235,7 @@ def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Se
                 execute,
                 time.monotonic,
                 announce=display.visiting,
-                free_bytes=_free_bytes(run),
+                free_bytes=_free_bytes(run, options.force),
                 known=known,
             ):
                 store.append(row)

@@ -1,7 +1,8 @@
 """Visits grouped into cases: one status, one latency with its interval, one peak, one error each.
 
 Visits are pooled over runs, but only where the whole environment is the same: the device, torch, the threads,
-the commit and the rest. Whatever differs there keeps two cases apart.
+the commit and the rest. Whatever differs there keeps two cases apart. Times come from a case's quiet visits, if it has
+any.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.statistics import log_t_interval, relative_spread
-from bench.results.columns import FAILURES, STATUSES, Case, Environment
+from bench.results.columns import FAILURES, STATUSES, STRAY, Case, Environment
 
 CASE = tuple(f.name for f in fields(Case))
 ENVIRONMENT = tuple(f.name for f in fields(Environment))
@@ -22,29 +23,36 @@ KEY = [*CASE, "exact", *ENVIRONMENT]
 # not undo what another run measured.
 BADNESS = (*FAILURES, *(s for s in reversed(STATUSES) if s not in (*FAILURES, "ok", "skipped")), "ok", "skipped")
 
-_ONLY_IF_OK = ["latency_ms", "low_ms", "high_ms", "spread", "tflops", "plan_ms", "first_call_ms", "peak_bytes"]
+_OF_QUIET = ["latency_ms", "canary_ms", "canary_ratio", "spread", "tflops", "plan_ms", "first_call_ms"]
+_ONLY_IF_OK = [*_OF_QUIET, "low_ms", "high_ms", "ceiling_share", "peak_bytes", "peak_rss_bytes", "workspace_bytes"]
 
 
 def cases(frame: pd.DataFrame) -> pd.DataFrame:
     """One row a case and environment, sorted by them, whatever the order of the visits:
 
     status, reason       the worst visit's
-    visits               how many there were, skips aside
+    visits, quiet        how many there were, skips aside, and how many of these were ok and quiet
     latency_ms           median over visits of each visit's median
     low_ms, high_ms      95 % interval of it over visits
+    canary_ms            median over visits of each visit's canary
+    canary_ratio         median over visits of latency over canary: it moves less than either from run to run
     spread               interquartile range over median of a visit's samples; the median over visits
     tflops               the rate at that latency
+    ceiling_share        that rate over the device's ceiling, as the runs measured it
     plan_ms, first_call_ms   medians over visits
-    peak_bytes           the largest
+    peak_bytes, peak_rss_bytes, workspace_bytes   the largest
     error, error_budget  of the visit that used most of its budget
     kernel               all that ran
 
+    From latency_ms to first_call_ms, quiet visits alone count where there are any.
     Numbers are NaN where the status is not ok, except error and error_budget.
     """
     visits = frame.assign(
         case=frame.groupby(KEY, dropna=False).ngroup(),
         badness=frame["status"].map(BADNESS.index),
         visited=frame["status"] != "skipped",
+        quiet=_quiet(frame),
+        canary_ratio=frame["latency_ms"] / frame["canary_ms"],
         spread=frame["samples_ms"].map(relative_spread).astype(float),
         work=frame["tflops"] * frame["latency_ms"],
         budget_used=(frame["error"] / frame["error_budget"]).fillna(frame["error"]),
@@ -52,15 +60,18 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     grouped = visits.groupby("case")
     result = grouped.agg(
         visits=("visited", "sum"),
-        latency_ms=("latency_ms", "median"),
-        spread=("spread", "median"),
-        tflops=("work", "max"),
-        plan_ms=("plan_ms", "median"),
-        first_call_ms=("first_call_ms", "median"),
+        quiet=("quiet", "sum"),
         peak_bytes=("peak_bytes", "max"),
+        peak_rss_bytes=("peak_rss_bytes", "max"),
+        workspace_bytes=("workspace_bytes", "max"),
+        ceiling_tflops=("ceiling_tflops", "max"),
     )
-    result["tflops"] /= result["latency_ms"]
-    intervals = [log_t_interval(times.dropna().to_list()) for _, times in grouped["latency_ms"]]
+    timed = visits[visits["quiet"] | ~grouped["quiet"].transform("any")]
+    times = timed.groupby("case")
+    result[_OF_QUIET] = times.agg(dict.fromkeys(_OF_QUIET, "median") | {"tflops": "max"})
+    result["tflops"] = times["work"].max() / result["latency_ms"]
+    result["ceiling_share"] = result["tflops"] / result.pop("ceiling_tflops")
+    intervals = [log_t_interval(medians.dropna().to_list()) for _, medians in times["latency_ms"]]
     result[["low_ms", "high_ms"]] = np.array(intervals)
     result["kernel"] = [" / ".join(sorted(set(kernels) - {""})) for _, kernels in grouped["kernel"]]
     result[["status", "reason"]] = _first(visits.sort_values(["badness", "run", "visit"]), ["status", "reason"])
@@ -68,6 +79,13 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     result[errors] = _first(visits.sort_values("budget_used", ascending=False), errors)
     result.loc[result["status"] != "ok", _ONLY_IF_OK] = np.nan
     return pd.concat([_first(visits, KEY), result], axis="columns").reset_index(drop=True)
+
+
+def _quiet(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Which visits were ok and not disturbed, each held against the best canary of its own run, there and then."""
+    ok = frame[frame["status"] == "ok"]
+    best_ms = ok.groupby(["run", "cache", *ENVIRONMENT], dropna=False)["canary_ms"].transform("min")
+    return (~(ok["canary_ms"] > STRAY * best_ms)).reindex(frame.index, fill_value=False)
 
 
 def _first(visits: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -22,6 +22,7 @@ _LABELS = {
     "heads": "{} heads",
     "kv_heads": "{} kv heads",
     "threads": "{} threads",
+    "cache": "{} cache",
 }
 
 

@@ -11,12 +11,17 @@ import pandas as pd
 
 from bench.analysis.cases import BADNESS
 from bench.analysis.groups import PROBLEM, by, describe, groups, machine, records, varying
-from bench.analysis.text import TO, length, plain, significant, size, times
-from bench.results.columns import FAILURES
+from bench.analysis.text import TO, length, percent, plain, significant, size, times
+from bench.results.columns import FAILURES, STRAY
 
 WORDS = ("variant", "kernel")  # columns of words; all others hold numbers
 _BOLD_IF_BEST = ("variant", "latency ms")
 _APPROXIMATE = "≈ approximates softmax attention, so it is ranked apart"
+_DISTURBED = (
+    f"visits: how many were quiet, where not all were; in the others the canary took over {percent(STRAY - 1)} longer "
+    "than its best. Times are those of quiet visits, where there are any"
+)
+_ABOVE = "above 100 % of the machine's ceiling: the ceiling or the operations are counted wrongly, so trust neither"
 
 
 class Cell(NamedTuple):
@@ -43,7 +48,10 @@ def tables(cases: pd.DataFrame, baseline: str) -> list[Table]:
 
 def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
     """What stands above all tables: where the cases were measured, and whether there is a baseline at all."""
+    ok = cases[cases["status"] == "ok"]
     lines = [Cell(machine(cases))]
+    if len(ok):
+        lines.append(Cell(f"{ok['quiet'].sum()} of {ok['visits'].sum()} visits were quiet"))
     if baseline not in set(cases["variant"]):
         others = ", ".join(sorted(map(plain, cases["variant"].unique())))
         lines.append(Cell(f"no speed-ups: {plain(baseline)} is not in these results; --baseline takes {others}"))
@@ -80,13 +88,20 @@ def _table(title: str, cases: pd.DataFrame, baseline: str) -> Table:
     sections = [_section(at_length, baseline) for at_length in _by_length(ok)]
     blank = {
         name
-        for name in ("95 % interval", _versus(baseline), "kernel")
+        for name in ("95 % interval", _versus(baseline), "spread", "of ceiling", "kernel")
         if not any(row[name].text for rows in sections for row in rows)
     }
     header = tuple(name for name in _header(baseline) if name not in blank)
-    notes = [] if ok["exact"].all() else [Cell(_APPROXIMATE)]
+    notes = [Cell(note, style) for note, style, told in _remarks(ok) if told]
     lines = [[tuple(row[name] for name in header) for row in rows] for rows in sections]
     return Table(title, header, lines, notes + outcomes(cases))
+
+
+def _remarks(ok: pd.DataFrame) -> Iterator[tuple[str, str, bool]]:
+    """(remark, style, whether the cases call for it)."""
+    yield _APPROXIMATE, "", not ok["exact"].all()
+    yield _DISTURBED, "", bool((ok["quiet"] < ok["visits"]).any())
+    yield _ABOVE, "bad", bool((ok["ceiling_share"] > 1).any())
 
 
 def _versus(baseline: str) -> str:
@@ -94,7 +109,7 @@ def _versus(baseline: str) -> str:
 
 
 def _header(baseline: str) -> tuple[str, ...]:
-    times_ = ("latency ms", "95 % interval", _versus(baseline))
+    times_ = ("latency ms", "95 % interval", _versus(baseline), "spread", "of ceiling")
     return "length", "variant", *times_, "peak memory", "error", "kernel", "visits"
 
 
@@ -119,12 +134,16 @@ def _row(case: dict[str, Any], reference_ms: float, baseline: str, best: bool) -
         significant(case["latency_ms"]),
         f"{low}{TO}{high}" if low else "",
         times(reference_ms / case["latency_ms"]),
+        percent(case["spread"]),
+        "> 100 %" if case["ceiling_share"] > 1 else percent(case["ceiling_share"]),
         size(case["peak_bytes"]),
         "" if math.isnan(case["error"]) else f"{case['error']:.1e}",
         plain(case["kernel"]),
-        str(case["visits"]),
+        str(case["visits"]) if case["quiet"] == case["visits"] else f"{case['quiet']} of {case['visits']}",
     )
-    return {
-        name: Cell(text, "best" if best and name in _BOLD_IF_BEST else "")
-        for name, text in zip(_header(baseline), texts, strict=True)
-    }
+    looks = dict.fromkeys(_BOLD_IF_BEST, "best") if best else {}
+    if case["ceiling_share"] > 1:
+        looks["of ceiling"] = "bad"
+    if not case["quiet"]:
+        looks["visits"] = "bad"
+    return {name: Cell(text, looks.get(name, "")) for name, text in zip(_header(baseline), texts, strict=True)}

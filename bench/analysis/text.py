@@ -31,6 +31,14 @@ def times(ratio: float) -> str:
     return "" if math.isnan(ratio) else f"{significant(ratio)}x"
 
 
+def percent(share: float) -> str:
+    """A share: 57 %, 3.4 %, 0.2 %. Empty for NaN."""
+    if math.isnan(share):
+        return ""
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %" if value >= 0.95 else f"{value:.1g} %"
+
+
 def tokens(count: int) -> str:
     """A length in short where it is round: 512, 1000, 1.5k, 16k, 1M."""
     if count >= 1024**2 and count % 1024**2 == 0:

@@ -2,8 +2,9 @@
 
 On CPU the clock is `time.perf_counter`, and memory is read from the torch profiler's allocation events, which are
 exact to the byte and see the kernels' own scratch. Everything else goes through `torch.accelerator` and
-`torch.Event`, so that CUDA, ROCm and XPU are one path: an event on either side of each call, the L2 cache flushed
-before it, and the allocator's own peak.
+`torch.Event`, so that CUDA, ROCm and XPU are one path: an event on either side of what is timed, and the allocator's
+own peak. With a cold cache each call is timed alone, the L2 cache flushed before it and outside the timed window; with
+a hot one calls run back to back.
 """
 
 from __future__ import annotations
@@ -34,16 +35,21 @@ class Pass:
 
 @dataclass(frozen=True)
 class Usage:
-    """Bytes still held when a step has ended, its result alive, and the most that it held at once."""
+    """Bytes still held when a step has ended, its result alive, and the most that it held at once.
+
+    `reserved` is the most that the device's allocator held for the process meanwhile; None on CPU, which has none.
+    """
 
     held: int
     peak: int
+    reserved: int | None = None
 
 
 class Device(Protocol):
-    """What a visit needs of a device. `blocks` says whether short calls are to be timed several at a time."""
+    """What a visit needs of a device. `blocks` says whether short calls may be timed several at a time."""
 
     blocks: bool
+    memory_source: str
 
     def settle(self, step: Pass) -> None:
         """Repeats the pass until the device runs at its steady clock."""
@@ -59,9 +65,10 @@ class Device(Protocol):
 
 
 class Cpu:
-    """The host."""
+    """The host. Its caches are as the calls before left them."""
 
     blocks = True
+    memory_source = "profiler events"
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -94,14 +101,15 @@ class Cpu:
 
 
 class Accelerator:
-    """Whatever `torch.accelerator` drives. Each call is timed alone, between two events, on a cold L2 cache."""
+    """Whatever `torch.accelerator` drives."""
 
-    blocks = False
+    memory_source = "device allocator"
 
-    def __init__(self, kind: str, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, kind: str, cache: str, clock: Callable[[], float] = time.perf_counter) -> None:
         self._kind = kind
         self._clock = clock
-        self._flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=kind)
+        self.blocks = cache == "hot"
+        self._flush = None if self.blocks else torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=kind)
 
     def settle(self, step: Pass) -> None:
         end = self._clock() + _SETTLE_S
@@ -110,17 +118,16 @@ class Accelerator:
             self.synchronize()
 
     def time_ms(self, step: Pass, calls: int) -> float:
-        return sum(self._time_one(step) for _ in range(calls)) / calls
-
-    def _time_one(self, step: Pass) -> float:
         start, end = (torch.Event(self._kind, enable_timing=True) for _ in range(2))
         argument = step.prepare()
-        self._flush.zero_()  # keeps the device busy, too, while the host queues the call
+        if self._flush is not None:
+            self._flush.zero_()  # keeps the device busy, too, while the host queues the call
         start.record()
-        step.call(argument)
+        for _ in range(calls):
+            step.call(argument)
         end.record()
         self.synchronize()
-        return float(start.elapsed_time(end))
+        return float(start.elapsed_time(end)) / calls
 
     def usage(self, step: Callable[[], object]) -> Usage:
         gc.collect()
@@ -129,14 +136,14 @@ class Accelerator:
         torch.accelerator.reset_peak_memory_stats()
         result = step()
         self.synchronize()
-        usage = Usage(torch.accelerator.memory_allocated() - before, torch.accelerator.max_memory_allocated() - before)
+        held, peak = torch.accelerator.memory_allocated() - before, torch.accelerator.max_memory_allocated() - before
         del result
-        return usage
+        return Usage(held, peak, torch.accelerator.max_memory_reserved())
 
     def synchronize(self) -> None:
         torch.accelerator.synchronize()
 
 
-def device_of(kind: str) -> Device:
-    """The device layer for a torch device type."""
-    return Cpu() if kind == "cpu" else Accelerator(kind)
+def device_of(kind: str, cache: str) -> Device:
+    """The device layer for a torch device type, and for a hot or cold cache, which a CPU does not choose."""
+    return Cpu() if kind == "cpu" else Accelerator(kind, cache)

@@ -6,11 +6,13 @@ import platform
 import shutil
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 
 import psutil
 import torch
 
 from bench.errors import UserError
+from bench.measure import memory
 from bench.measure.server import Died, Server
 from bench.results.columns import METHOD, Environment
 from variants.machine import Machine
@@ -19,22 +21,28 @@ from variants.registry import Variant
 _PACKAGES = ("torch", "xformers", "triton")
 
 
-def ask(server: Server, asked: str, variants: Iterable[Variant], timeout_s: float) -> tuple[Machine, Environment]:
+def ask(
+    server: Server, asked: str, variants: Iterable[Variant], timeout_s: float, threads: int | None = None
+) -> tuple[Machine, Environment]:
     """What `probe` finds for the device asked for, and of the packages that these variants need. UserError."""
     packages = tuple(sorted({package for variant in variants for package in variant.requires}))
     try:
-        found: tuple[Machine, Environment] = server.call(probe, asked, packages, timeout_s=timeout_s)
+        found: tuple[Machine, Environment] = server.call(probe, asked, packages, threads, timeout_s=timeout_s)
     except Died as death:
         raise UserError(f"--device: {asked!r} does not answer: {death}") from None
     return found
 
 
-def probe(asked: str, packages: tuple[str, ...] = ()) -> tuple[Machine, Environment]:
+def probe(asked: str, packages: tuple[str, ...] = (), threads: int | None = None) -> tuple[Machine, Environment]:
     """The device that `asked` names (auto: an accelerator where there is one), and what surrounds it.
 
-    `packages` are further package names whose presence variants ask about. UserError where the device is not here.
+    `packages` are further package names whose presence variants ask about; `threads` is how many CPU threads torch is
+    to use, None for as many as it uses by itself. UserError where the device is not here, or not so many threads.
     """
     kind = _resolve(asked)
+    cores = psutil.cpu_count(logical=True) or 1
+    if threads is not None and threads > cores:
+        raise UserError(f"--threads: {threads} is more than this machine's {cores} cores; accepted: 1..{cores}")
     installed = {name: version for name in (*_PACKAGES, *packages) if (version := _version(name))}
     machine = Machine(
         device=kind,
@@ -46,7 +54,11 @@ def probe(asked: str, packages: tuple[str, ...] = ()) -> tuple[Machine, Environm
     )
     environment = Environment(
         device_name=machine.device_name,
-        threads=torch.get_num_threads(),
+        threads=threads or torch.get_num_threads(),
+        matmul_precision=torch.get_float32_matmul_precision(),
+        tf32=torch.backends.cuda.matmul.allow_tf32,
+        reduced_precision=_reduced_precision(),
+        allocator=memory.allocator(),
         python=platform.python_version(),
         torch=torch.__version__,
         cuda=torch.version.cuda or torch.version.hip or "",
@@ -73,17 +85,30 @@ def _resolve(asked: str) -> str:
 
 def _device_name(kind: str) -> str:
     if kind == "cpu":
-        return f"{_cpu_model()}, {psutil.cpu_count(logical=True)} cores"
+        return f"{_cpu_model()}, {torch.backends.cpu.get_cpu_capability()}, {psutil.cpu_count(logical=True)} cores"
     name = getattr(torch.get_device_module(kind), "get_device_name", None)
     return str(name()) if name else kind
 
 
 def _cpu_model() -> str:
+    """The model as the CPU names itself, with the numbers that tell it from others that bear the same name."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:  # noqa: PTH123  (a stream, read up to one line)
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0]
+    except OSError:
         return platform.processor() or platform.machine()
+    values = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in told.splitlines())}
+    numbers = [f"{name.split()[-1]} {values[name]}" for name in ("cpu family", "model") if name in values]
+    return " ".join([values.get("model name", platform.machine()), *numbers])
+
+
+def _reduced_precision() -> str:
+    """The dtypes whose CUDA matrix products may accumulate in less than float32."""
+    matmul = torch.backends.cuda.matmul
+    allowed = {
+        "float16": matmul.allow_fp16_reduced_precision_reduction,
+        "bfloat16": matmul.allow_bf16_reduced_precision_reduction,
+    }
+    return " ".join(dtype for dtype, reduced in allowed.items() if reduced)
 
 
 def _memory_bytes(kind: str) -> int:

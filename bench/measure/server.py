@@ -10,21 +10,18 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from bench.interrupts import held_back
 
 _PRELOAD = "bench.measure.preload"
-_GRACE_S = 5.0
+_TAIL_BYTES = 4096
 
 
 class Died(Exception):
@@ -43,23 +40,36 @@ class Server:
         self._context.set_forkserver_preload([*preload, _PRELOAD])
         # Compiling in worker processes of its own costs a child more than it saves.
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-        self._folder = Path(tempfile.mkdtemp(prefix="attention-bench-"))
         self._process: ForkServerProcess | None = None
 
-    def call(self, function: Callable[..., Any], *arguments: Any, timeout_s: float) -> Any:
-        """The result of `function(*arguments)` in a process of its own. Raises what it raised, or Died."""
-        log = self._folder / "output"
-        answer, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(function, arguments, theirs, log))
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, timeout_s: float, setup_timeout_s: float | None = None
+    ) -> Any:
+        """The result of `function(*arguments)` in a process of its own. Raises what it raised, or Died.
+
+        With `setup_timeout_s` the function is given one more argument, to be called when its set-up is over: up to
+        there that limit holds, and `timeout_s` from there on.
+        """
+        answer, their_answer = self._context.Pipe(duplex=False)
+        output, their_output = self._context.Pipe(duplex=False)
+        phased = setup_timeout_s is not None
+        target_arguments = (function, arguments, their_answer, their_output, phased)
+        process = self._context.Process(target=_serve, args=target_arguments)
         try:
             with held_back():
                 process.start()
                 self._process = process
-            theirs.close()
-            succeeded, value = _await(process, answer, timeout_s, log)
+            their_answer.close()
+            their_output.close()
+            ear = _Ear(process, answer, output)
+            message = None
+            if setup_timeout_s is not None:
+                message = ear.hear(setup_timeout_s, "set-up did not end")
+            succeeded, value = message or ear.hear(timeout_s, "no result")
         finally:
             self._end()
             answer.close()
+            output.close()
         if succeeded:
             return value
         raise value
@@ -69,7 +79,6 @@ class Server:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._end()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _end(self) -> None:
         """Kills the process with all that it started. One left alive would keep the interpreter from ending."""
@@ -84,28 +93,56 @@ class Server:
             process.close()
 
 
+class _Ear:
+    """Hears what a process answers, and keeps the last of what it prints: a flood fills no disk."""
+
+    def __init__(self, process: ForkServerProcess, answer: Connection, output: Connection) -> None:
+        self._process, self._answer, self._output = process, answer, output
+        # The sentinel beside the pipes: a grandchild can hold a pipe open.
+        self._sources: list[Any] = [process.sentinel, answer, output]
+        self._tail = b""
+        os.set_blocking(output.fileno(), False)
+
+    def hear(self, timeout_s: float, what: str) -> Any:
+        """The next message. Died where the process ends without one, or `what` has not come within the time."""
+        deadline = time.monotonic() + timeout_s
+        while ready := wait(self._sources, max(0.0, deadline - time.monotonic())):
+            if self._output in ready:
+                self._read()
+            if self._answer in ready:
+                try:
+                    return self._answer.recv()
+                except (EOFError, OSError):
+                    self._sources.remove(self._answer)
+            elif self._process.sentinel in ready:
+                while self._output in self._sources and self._read():
+                    pass
+                self._process.join()
+                raise _account(self._process.exitcode, self._last_line())
+        raise Died("timeout", f"{what} within {timeout_s:g} s")
+
+    def _read(self) -> bool:
+        """Takes in what is there to be read; False where that is nothing."""
+        try:
+            chunk = os.read(self._output.fileno(), 2**16)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self._sources.remove(self._output)
+        self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+        return bool(chunk)
+
+    def _last_line(self) -> str:
+        """The last thing that the process printed, cut to a line."""
+        lines = self._tail.decode(errors="replace").split("\n")
+        return next((" ".join(line.split())[:200] for line in reversed(lines) if line.strip()), "")
+
+
 def _serve(*arguments: Any) -> None:
     """Keeps torch out of this process: the worker is imported in the child, where it is loaded already."""
     from bench.measure.worker import serve
 
     serve(*arguments)
-
-
-def _await(process: ForkServerProcess, answer: Connection, timeout_s: float, log: Path) -> tuple[bool, Any]:
-    deadline = time.monotonic() + timeout_s
-    # Never on the pipe's end alone: a grandchild can hold it open.
-    if not wait([answer, process.sentinel], timeout_s):
-        raise Died("timeout", f"no result within {timeout_s:g} s")
-    if answer.poll(0):
-        try:
-            succeeded, value = answer.recv()
-        except (EOFError, OSError):
-            pass
-        else:
-            process.join(_GRACE_S)
-            return succeeded, value
-    process.join(max(0.0, deadline - time.monotonic()) + _GRACE_S)
-    raise _account(process.exitcode, _last_line(log))
 
 
 def _account(exitcode: int | None, last: str) -> Died:
@@ -115,14 +152,3 @@ def _account(exitcode: int | None, last: str) -> Died:
         guess = " (the system may have been out of memory)" if name == "SIGKILL" else ""
         return Died("crashed", f"killed by {name}{guess}{said}")
     return Died("error", f"ended without a result, exit status {exitcode}{said}")
-
-
-def _last_line(log: Path) -> str:
-    """The last thing that the process printed, cut to a line."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
-            lines = file.read().decode(errors="replace").split("\n")
-    except OSError:
-        return ""
-    return next((" ".join(line.split())[:200] for line in reversed(lines) if line.strip()), "")

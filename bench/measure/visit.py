@@ -1,7 +1,7 @@
 """One visit: one process measures one case once, in a fixed order.
 
-Inputs; plan; first call; timed samples; the judgement, on another seed, so that a memoised answer shows; memory,
-last, in a pass of its own. What is wrong never has a speed.
+Inputs; plan; first call, with the resident peak of both; timed samples, a canary among them; the judgement, on another
+seed, so that a memoised answer shows; memory, last, in passes of its own. What is wrong never has a speed.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from bench.measure import accuracy, globals
+from bench.measure.canary import Canary
+from bench.measure.conditions import Watch
 from bench.measure.device import Device, Pass, Usage, device_of
 from bench.measure.inputs import make_inputs, make_upstream
 from bench.measure.kernels import COMPILED, KernelTrace
-from bench.measure.sampling import Policy, sample
-from bench.results.columns import Case, Facts
+from bench.measure.memory import ResidentPeak
+from bench.measure.sampling import Policy, Samples, sample
+from bench.results.columns import Case, Conditions, Facts
 from variants import registry
+from variants.problem import Problem
 from variants.registry import Variant
 
 T = TypeVar("T")
@@ -30,59 +34,116 @@ Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Request:
-    """What a visit is told: the case, the modules that register its variant, how long to sample, and its seed."""
+    """What a visit is told: the case, the modules that register its variant, how long to sample, its seed, and on how
+    many CPU threads; None leaves that to torch."""
 
     case: Case
     imports: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
     seed: int = 0
+    threads: int | None = None
 
 
-def visit(request: Request) -> Facts:
-    """Measures one case. Raises what the variant raises; what it gets wrong comes back as facts."""
+def visit(request: Request, ready: Callable[[], None] = lambda: None) -> Facts:
+    """Measures one case. Raises what the variant raises; what it gets wrong comes back as facts.
+
+    `ready` is called when the set-up, which ends with the first call, is over.
+    """
     case = request.case
     variant = registry.find(case.variant, request.imports)
     problem = case.problem()
-    device = device_of(problem.device)
-    if variant.compiled:
-        # Past a few shapes dynamo would fall back to eager execution with only a warning.
-        torch._dynamo.config.fail_on_recompile_limit_hit = True
-    torch.manual_seed(request.seed + _UNUSUAL)
+    device = device_of(problem.device, case.cache)
+    _configure(request, variant)
     state = globals.snapshot()
 
     q, k, v = make_inputs(problem, request.seed, case.direction)
+    upstream = make_upstream(problem, request.seed) if case.direction != "fwd" else None
     _warm_up(q)
+    resident = ResidentPeak()
     plan, plan_ms = _stopwatch(device, lambda: variant.prepare(problem))
     attention = variant.bind(problem, plan)
-    upstream = make_upstream(problem, request.seed) if case.direction != "fwd" else None
     step = pass_of(attention, case.direction, (q, k, v), upstream)
     first_call_ms = _stopwatch(device, step)[1]  # its result is not kept: it would weigh on all that follows
-    device.settle(step)
-    blocks = device.blocks and case.direction != "bwd"
-    samples = sample(lambda calls: device.time_ms(step, calls), request.policy, blocks)
+    peak_rss_bytes = resident.bytes() if problem.device == "cpu" else None
+    ready()
+    samples, conditions = _sample(device, step, request)
 
     trace = KernelTrace(variant.compiled)
-    verdict = accuracy.judge(trace.wrap(attention), problem, case.direction, request.seed + 1, exact=variant.exact)
+    verdict, check_ms = _stopwatch(
+        device,
+        lambda: accuracy.judge(trace.wrap(attention), problem, case.direction, request.seed + 1, exact=variant.exact),
+    )
     reason = verdict.reason or globals.changed(state) or _other_kernel(variant, trace.kernel())
     found = partial(
         Facts,
         plan_ms=plan_ms,
         first_call_ms=first_call_ms,
+        check_ms=check_ms,
+        peak_rss_bytes=peak_rss_bytes,
         error=verdict.error if verdict.budget else None,
         error_budget=verdict.budget if verdict.budget and variant.exact else None,
         kernel=trace.kernel(),
+        conditions=conditions,
     )
     if reason:
         return found("wrong", reason)
-    kept = device.usage(lambda: variant.prepare(problem)) if variant.plan else Usage(0, 0)
-    used = device.usage(step)
     return found(
         "ok",
         samples_ms=samples.samples_ms,
         calls_per_sample=samples.calls_per_sample,
-        plan_bytes=kept.held,
-        peak_bytes=max(kept.peak, kept.held + used.peak),
+        memory_source=_memory_source(device, problem.device, peak_rss_bytes),
+        **_memory(device, variant, problem, step, lambda: attention(q, k, v), case.direction),
     )
+
+
+def _configure(request: Request, variant: Variant) -> None:
+    """What is set before anything runs; a user's own program has all but the seed and the warning as torch has it."""
+    if request.threads is not None:
+        torch.set_num_threads(request.threads)
+    if variant.compiled:
+        # Past a few shapes dynamo would fall back to eager execution with only a warning.
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
+    torch.manual_seed(request.seed + _UNUSUAL)
+
+
+def _sample(device: Device, step: Pass, request: Request) -> tuple[Samples, Conditions]:
+    """The samples, and how quiet the machine was among them."""
+    case = request.case
+    device.settle(step)
+    watch, canary = Watch(case.device), Canary(device, case.device)
+    canary.at_an_end()
+    timer = canary.among(lambda calls: device.time_ms(step, calls))
+    # A backward call needs a forward call of its own.
+    samples = sample(timer, request.policy, blocks=device.blocks and case.direction != "bwd")
+    canary.at_an_end()
+    return samples, watch.conditions(canary.samples_ms)
+
+
+def _memory(
+    device: Device, variant: Variant, problem: Problem, step: Pass, forward: Callable[[], Tensor], direction: str
+) -> dict[str, Any]:
+    """The memory columns, each from a pass of its own."""
+    plan = device.usage(lambda: variant.prepare(problem)) if variant.plan else Usage(0, 0)
+    used = device.usage(step)
+    saved_bytes = None
+    if direction != "fwd":
+        output: list[Tensor] = []
+        kept = device.usage(lambda: output.append(forward()))
+        saved_bytes = kept.held - output.pop().untyped_storage().nbytes()
+    return {
+        "plan_bytes": plan.held,
+        "result_bytes": used.held,
+        "saved_bytes": saved_bytes,
+        "peak_bytes": max(plan.peak, plan.held + used.peak),
+        "reserved_bytes": used.reserved,
+    }
+
+
+def _memory_source(device: Device, kind: str, peak_rss_bytes: int | None) -> str:
+    if kind != "cpu":
+        return device.memory_source
+    resident = "/proc" if peak_rss_bytes is not None else "no resident peak: this system has no /proc/self/clear_refs"
+    return f"{device.memory_source}, {resident}"
 
 
 def pass_of(

@@ -10,12 +10,11 @@ import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
+from bench.measure import memory
 from bench.measure.visit import Request, visit
 from bench.results.columns import Facts
 from variants.registry import Unsupported
@@ -24,9 +23,16 @@ _PR_SET_PDEATHSIG = 1
 _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|std::bad_alloc", re.IGNORECASE)
 
 
-def serve(function: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection, log: Path) -> None:
-    """Runs `function` apart from everything else, sends back (True, result) or (False, exception), and ends."""
-    _separate(log)
+def serve(
+    function: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection, output: Connection, phased: bool
+) -> None:
+    """Runs `function` apart from everything else, sends back (True, result) or (False, exception), and ends.
+
+    Where `phased`, the function is given one more argument, whose call sends None: its set-up is over.
+    """
+    _separate(output)
+    if phased:
+        arguments = (*arguments, lambda: answer.send(None))
     message: tuple[bool, Any]
     try:
         message = True, function(*arguments)
@@ -38,12 +44,12 @@ def serve(function: Callable[..., Any], arguments: tuple[Any, ...], answer: Conn
     os._exit(0)  # interpreter and device teardown would cost more than many a measurement
 
 
-def visit_facts(request: Request) -> Facts:
-    """What a visit found, whatever the variant did short of killing the process."""
+def visit_facts(request: Request, ready: Callable[[], None] = lambda: None) -> Facts:
+    """What a visit found, whatever the variant did short of killing the process. Calls `ready` after the set-up."""
     if request.case.device == "cpu":
         _limit_memory()
     try:
-        return visit(request)
+        return visit(request, ready)
     except BaseException as error:
         return Facts(status=status_of(error), reason=reason_of(error))
 
@@ -67,22 +73,18 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _separate(log: Path) -> None:
+def _separate(output: Connection) -> None:
     """Own session, so that all that a variant starts can be killed with it; own output; gone when the run is gone."""
     os.setsid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
+    os.dup2(output.fileno(), 1)
+    os.dup2(output.fileno(), 2)
+    output.close()
 
 
 def _limit_memory() -> None:
     """An error in the child instead of the system's killer choosing a victim, where the system has such a limit."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return
-    held = re.search(r"VmData:\s+(\d+) kB", status.read_text())
-    if held:
-        most = int(held[1]) * 1024 + psutil.virtual_memory().available
-        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+    held = memory.held_bytes("VmData")
+    if held is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (held + memory.available_bytes(), resource.RLIM_INFINITY))

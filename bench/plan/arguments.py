@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     p = cli.Parser("run", DESCRIPTION, EXAMPLES)
     _add_problems(p)
     add_variants(p)
+    _add_conditions(p)
     _add_effort(p)
     _add_output(p)
     return p
@@ -100,6 +101,25 @@ def add_variants(p: argparse.ArgumentParser) -> None:
     what.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
 
 
+def _add_conditions(p: argparse.ArgumentParser) -> None:
+    conditions = p.add_argument_group("conditions")
+    conditions.add_argument(
+        "--threads",
+        type=cli.explained(count),
+        metavar="N",
+        help="CPU threads (default: as many as torch uses in your own program)",
+    )
+    conditions.add_argument(
+        "--cache",
+        type=cli.comma_separated(cli.one_of("cold", "hot")),
+        metavar="LIST",
+        help="cold: flush a device's L2 cache before each call; hot: do not (default: cold; a CPU knows only hot)",
+    )
+    conditions.add_argument(
+        "--force", action="store_true", help="try cases, too, that are predicted to need more memory than is free"
+    )
+
+
 def _add_effort(p: argparse.ArgumentParser) -> None:
     duration = cli.explained(seconds)
     effort = p.add_argument_group("effort")
@@ -125,11 +145,18 @@ def _add_effort(p: argparse.ArgumentParser) -> None:
         help="skip a case in which one call would take longer (default: 5s)",
     )
     effort.add_argument(
+        "--setup-timeout",
+        type=duration,
+        default=120.0,
+        metavar="TIME",
+        help="give a visit up whose plan and first call, compilation included, take longer (default: 2m)",
+    )
+    effort.add_argument(
         "--timeout",
         type=duration,
         default=120.0,
         metavar="TIME",
-        help="give a visit up after this long, compilation included (default: 2m)",
+        help="give a visit up whose sampling and checks take longer (default: 2m)",
     )
 
 
@@ -140,6 +167,11 @@ def _add_output(p: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--resume", action="store_true", help="continue the file that --out names: only what is missing is run"
+    )
+    output.add_argument(
+        "--append-anyway",
+        action="store_true",
+        help="with --resume: add to a file measured on another machine, torch or commit",
     )
     output.add_argument(
         "--baseline", default=BASELINE, metavar="NAME", help=f"variant that speed-ups are over (default: {BASELINE})"

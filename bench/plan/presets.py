@@ -1,4 +1,4 @@
-"""What a run measures when nothing is said: a decoder's masks at sizes that suit the device."""
+"""What a run measures when nothing is said: a decoder's masks, at sizes and with a cache that suit the device."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ MASKS = tuple(map(Mask.parse, ("causal", "causal+window:256", "causal+window:256
 
 @dataclass(frozen=True)
 class Preset:
-    """Default sizes and precision of a kind of device."""
+    """Default sizes, precision and cache of a kind of device."""
 
     seq: tuple[int, ...]
     heads: tuple[int, ...]
     head_dim: tuple[int, ...]
     dtypes: tuple[str, ...]
+    caches: tuple[str, ...]
 
 
-CPU = Preset(seq=(1024, 2048, 4096), heads=(4,), head_dim=(64,), dtypes=("float32",))
-ACCELERATOR = Preset(seq=(1024, 2048, 4096, 8192, 16384, 32768), heads=(16,), head_dim=(128,), dtypes=("bfloat16",))
+CPU = Preset(seq=(1024, 2048, 4096), heads=(4,), head_dim=(64,), dtypes=("float32",), caches=("hot",))
+ACCELERATOR = Preset(
+    seq=(1024, 2048, 4096, 8192, 16384, 32768), heads=(16,), head_dim=(128,), dtypes=("bfloat16",), caches=("cold",)
+)
 
 
 def of(device: str) -> Preset:

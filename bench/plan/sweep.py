@@ -27,6 +27,7 @@ class Sweep:
     device: str
     seq_q: tuple[int, ...] = ()
     kv_heads: tuple[int, ...] = ()
+    caches: tuple[str, ...] = ("hot",)
 
     def problems(self) -> Iterator[tuple[str, Problem]]:
         """Each (direction, problem); lengths ascend inside everything else, so that short ones foretell long ones."""
@@ -38,7 +39,12 @@ class Sweep:
 
     def cases(self) -> list[Case]:
         """Every case of the sweep, in the order in which a round visits them."""
-        return [Case.of(name, direction, problem) for direction, problem in self.problems() for name in self.variants]
+        return [
+            Case.of(name, direction, problem, cache)
+            for cache in self.caches
+            for direction, problem in self.problems()
+            for name in self.variants
+        ]
 
     def _heads(self) -> list[tuple[int, int]]:
         pairs = [(h, kv) for h in self.heads for kv in self.kv_heads or (h,)]

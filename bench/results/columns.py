@@ -2,23 +2,27 @@
 
 The declaration writes the header, reads the file back and prints the documentation
 (`python -m bench.results.columns`). Units are in the names. The key is run, case and visit, so that
-concatenated files stay meaningful.
+concatenated files stay meaningful. How values become text is in `bench.results.cells`.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from bench.results.cells import Column, from_text, to_text, type_of
 from variants.masks import Mask
 from variants.problem import Problem
 
-METHOD = "1"  # raise it when what is measured, or how, changes: numbers of two methods are not comparable
+METHOD = "2"  # raise it when what is measured, or how, changes: numbers of two methods are not comparable
 
 STATUSES = ("ok", "unsupported", "skipped", "oom", "timeout", "wrong", "error", "crashed")
 FAILURES = ("wrong", "error", "crashed")  # a sweep that has one exits with 1
+# A visit is disturbed if its canary took longer than this, over the least of any visit of its run. On a quiet machine
+# nine visits in ten stay below; one without a canary counts as quiet.
+STRAY = 1.10
 
 
 def column(meaning: str, **default: Any) -> Any:
@@ -41,17 +45,36 @@ class Case:
     head_dim: int = column("size of a head, of q, k and v alike")
     dtype: str = column("float32, bfloat16 or float16")
     device: str = column("torch device type")
+    cache: str = column("cold: the device's L2 cache is flushed before each call; hot: it is not", default="hot")
 
     @classmethod
-    def of(cls, variant: str, direction: str, problem: Problem) -> Case:
+    def of(cls, variant: str, direction: str, problem: Problem, cache: str = "hot") -> Case:
         """The case of a variant on a problem."""
         sizes = {f.name: getattr(problem, f.name) for f in fields(problem)}
-        return cls(variant=variant, direction=direction, **{**sizes, "mask": str(problem.mask)})
+        return cls(variant=variant, direction=direction, cache=cache, **{**sizes, "mask": str(problem.mask)})
 
     def problem(self) -> Problem:
         """The problem that the case asks about."""
         sizes = {f.name: getattr(self, f.name) for f in fields(Problem)}
         return Problem(**{**sizes, "mask": Mask.parse(self.mask)})
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How quiet the machine was while a visit sampled; empty where the system does not tell."""
+
+    canary_samples_ms: tuple[float, ...] = column(
+        "time of a fixed float32 matrix product before, among and after the samples, in order", default=()
+    )
+    load: float | None = column(
+        "the system's load over one minute when sampling ended, this run included", default=None
+    )
+    steal: float | None = column("share of CPU time that the hypervisor gave to others while sampling", default=None)
+    involuntary_switches: int | None = column("times that the process was set aside while sampling", default=None)
+    gpu_clock_mhz: float | None = column("NVIDIA: clock of the multiprocessors when sampling ended", default=None)
+    gpu_power_w: float | None = column("NVIDIA: power drawn then", default=None)
+    gpu_temperature_c: float | None = column("NVIDIA: temperature then", default=None)
+    gpu_throttle: str = column("NVIDIA: what held the clock back then", default="")
 
 
 @dataclass(frozen=True)
@@ -64,13 +87,24 @@ class Facts:
     calls_per_sample: int | None = column("calls that each sample is the mean of", default=None)
     plan_ms: float | None = column("time of the variant's plan, before the clock starts", default=None)
     first_call_ms: float | None = column("time of the first call, compilation included", default=None)
+    check_ms: float | None = column("time that the check against the oracle took", default=None)
     plan_bytes: int | None = column("bytes that the plan keeps", default=None)
+    result_bytes: int | None = column(
+        "bytes of the result: the output, or for bwd and fwdbwd the gradients", default=None
+    )
+    saved_bytes: int | None = column("bytes that the forward pass keeps for the backward, output aside", default=None)
     peak_bytes: int | None = column("peak bytes above the inputs, plan included, in a pass of its own", default=None)
+    reserved_bytes: int | None = column("most that the device's allocator reserved in that pass", default=None)
+    peak_rss_bytes: int | None = column(
+        "resident peak of the whole process in plan and first call, above what it held before", default=None
+    )
+    memory_source: str = column("what the memory columns were read from, and what could not be", default="")
     error: float | None = column(
         "worst error against float64 exact attention, relative to what is compared", default=None
     )
     error_budget: float | None = column("what the error may be at most, by the numerics rule", default=None)
     kernel: str = column("fused kernels that ran; math where none did", default="")
+    conditions: Conditions = field(default_factory=Conditions)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", " ".join(self.reason.split()))
@@ -90,7 +124,20 @@ class Derived:
     """What follows from the facts, by one function."""
 
     latency_ms: float | None = column("median of samples_ms")
+    canary_ms: float | None = column("median of canary_samples_ms")
     tflops: float | None = column("TFLOP/s: the visible pairs' floating-point operations over the latency")
+    ceiling_share: float | None = column("tflops over ceiling_tflops; above 1, one of the two is wrong")
+    workspace_bytes: int | None = column("peak_bytes less plan_bytes and result_bytes")
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What the device reaches at most in a dtype, measured once a run."""
+
+    ceiling_tflops: float | None = column(
+        "TFLOP/s of the fastest matrix product in this dtype or float32", default=None
+    )
+    copy_gb_s: float | None = column("GB/s, read and written, of copying a large tensor", default=None)
 
 
 @dataclass(frozen=True)
@@ -99,6 +146,10 @@ class Environment:
 
     device_name: str = column("the device, as its maker calls it")
     threads: int = column("CPU threads that torch uses")
+    matmul_precision: str = column("torch's precision of float32 matrix products: highest, high or medium")
+    tf32: bool = column("whether float32 matrix products may run in TF32 on CUDA")
+    reduced_precision: str = column("dtypes whose CUDA matrix products may accumulate in less than float32")
+    allocator: str = column("C library, huge pages, and the environment's settings of the allocators")
     python: str = column("Python version")
     torch: str = column("torch version")
     cuda: str = column("CUDA or ROCm version that torch was built with")
@@ -106,7 +157,7 @@ class Environment:
     xformers: str = column("xformers version")
     triton: str = column("triton version")
     commit: str = column("commit of this suite, with + where its tree was changed")
-    method: str = column("version of the way of measuring")
+    method: str = column("version of the way of measuring, and of these columns")
 
 
 @dataclass(frozen=True)
@@ -119,12 +170,14 @@ class Row:
     run: str = column("which run")
     visit: int = column("which visit of this run to the case, from 1")
     started: str = column("UTC time at which the visit began")
+    visit_s: float | None = column("time of the whole visit, from starting its process to its end")
     exact: bool = column("False for a variant that approximates softmax attention")
+    ceiling: Ceiling = field(default_factory=Ceiling)
 
     @property
     def derived(self) -> Derived:
-        """The latency and the rate that the facts amount to; empty unless the status is ok."""
-        return derive(self.case, self.facts)
+        """What the facts amount to."""
+        return derive(self.case, self.facts, self.ceiling)
 
     @property
     def key(self) -> tuple[str, int, Case]:
@@ -133,94 +186,58 @@ class Row:
 
     def flat(self) -> dict[str, Any]:
         """Column name -> value, in the order of the header."""
-        parts = (self.case, self.facts, self.derived, self.environment)
-        columns = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
-        return {name: getattr(self, name) for name in _HEAD} | columns
+        parts = (self, self.case, self.facts, self.facts.conditions, self.derived, self.ceiling, self.environment)
+        return {name: getattr(part, name) for part in parts for name in _names(type(part))}
 
     def cells(self) -> dict[str, str]:
         """Column name -> text in the CSV."""
-        return {name: _to_text(value) for name, value in self.flat().items()}
+        return {name: to_text(value) for name, value in self.flat().items()}
 
     @classmethod
     def of_cells(cls, cells: Mapping[str, str]) -> Row:
         """The row that the texts of a CSV line stand for. ValueError names the column that is missing or malformed."""
-        values = {name: _from_text(name, cells.get(name)) for name in COLUMNS}
+        values = {name: from_text(name, column_, cells.get(name)) for name, column_ in COLUMNS.items()}
 
-        def part(kind: type) -> Any:
-            return kind(**{f.name: values[f.name] for f in fields(kind)})
+        def of(kind: Any, **parts: Any) -> Any:
+            return kind(**parts, **{name: values[name] for name in _names(kind)})
 
-        return cls(
-            **{name: values[name] for name in _HEAD}, case=part(Case), facts=part(Facts), environment=part(Environment)
-        )
+        facts = of(Facts, conditions=of(Conditions))
+        row: Row = of(cls, case=of(Case), facts=facts, environment=of(Environment), ceiling=of(Ceiling))
+        return row
 
 
-def derive(case: Case, facts: Facts) -> Derived:
-    """Median latency, and TFLOP/s from the mask's visible pairs. The one place where either is computed."""
+def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling()) -> Derived:
+    """Medians, the rate from the mask's visible pairs and its share of the ceiling, and what memory is neither plan
+    nor result. The one place where any of them is computed."""
+    canary = facts.conditions.canary_samples_ms
+    canary_ms = statistics.median(canary) if canary else None
     if facts.status != "ok":
-        return Derived(None, None)
+        return Derived(None, canary_ms, None, None, None)
     latency_ms = statistics.median(facts.samples_ms)
-    return Derived(latency_ms, case.problem().flops(case.direction) / latency_ms / 1e9)
+    tflops = case.problem().flops(case.direction) / latency_ms / 1e9
+    share = tflops / ceiling.ceiling_tflops if ceiling.ceiling_tflops else None
+    return Derived(latency_ms, canary_ms, tflops, share, _workspace(facts))
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column's type (str, int, float, bool or floats), whether it may be empty, and its meaning."""
-
-    type: str
-    optional: bool
-    meaning: str
+def _workspace(facts: Facts) -> int | None:
+    if facts.peak_bytes is None or facts.plan_bytes is None or facts.result_bytes is None:
+        return None
+    return facts.peak_bytes - facts.plan_bytes - facts.result_bytes
 
 
-def _declared() -> dict[str, Column]:
-    groups = (Row, Case, Facts, Derived, Environment)
-    return {
-        f.name: Column(*_type_of(str(f.type)), f.metadata["meaning"])
-        for group in groups
-        for f in fields(group)
-        if "meaning" in f.metadata
-    }
+def _names(kind: type) -> list[str]:
+    """The columns that a part of the row declares."""
+    return [f.name for f in fields(kind) if "meaning" in f.metadata]
 
 
-def _type_of(annotation: str) -> tuple[str, bool]:
-    if annotation.startswith("tuple"):
-        return "floats", True
-    return annotation.removesuffix(" | None"), annotation.endswith(" | None")
-
-
-_HEAD = tuple(f.name for f in fields(Row) if "meaning" in f.metadata)
-COLUMNS = _declared()
-
-_READERS: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": {"True": True, "False": False}.__getitem__,
-    "floats": lambda text: tuple(float(part) for part in text.split()),
+COLUMNS = {
+    f.name: Column(*type_of(str(f.type)), f.metadata["meaning"])
+    for part in (Row, Case, Facts, Conditions, Derived, Ceiling, Environment)
+    for f in fields(part)
+    if "meaning" in f.metadata
 }
-
-
-def _to_text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return str(value)
-
-
-def _from_text(name: str, text: str | None) -> Any:
-    column_ = COLUMNS[name]
-    if text is None:
-        raise ValueError(f"column {name!r} is missing")
-    if text == "" and column_.type not in ("str", "floats"):
-        if column_.optional:
-            return None
-        raise ValueError(f"column {name!r} is empty")
-    try:
-        return _READERS[column_.type](text)
-    except (ValueError, KeyError):
-        raise ValueError(f"column {name!r}: {text!r} is not of type {column_.type}") from None
 
 
 if __name__ == "__main__":
     for name, declared in COLUMNS.items():
-        print(f"{name:18} {declared.type:7} {declared.meaning}")
+        print(f"{name:21} {declared.type:7} {declared.meaning}")

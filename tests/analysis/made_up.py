@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.analysis.cases import cases
 from bench.analysis.frame import from_rows
-from bench.results.columns import COLUMNS, FAILURES, Case, Environment, Facts, Row
+from bench.results.columns import COLUMNS, FAILURES, Row
 from tests.results.rows import ROW
 
 CAUSAL = "causal"
@@ -20,11 +20,12 @@ def row(variant: str = "sdpa", n: int = 1024, ms: float | tuple[float, ...] = 1.
     """An ok visit to a causal problem of length n with these samples; `changes` are to any column."""
     samples = ms if isinstance(ms, tuple) else (ms,)
     values = {"variant": variant, "mask": CAUSAL, "seq_q": n, "seq_kv": n, "samples_ms": samples, **changes}
-    parts = {"case": Case, "facts": Facts, "environment": Environment}
-    made: dict[str, Any] = {
-        name: replace(getattr(ROW, name), **{f.name: values.pop(f.name) for f in fields(kind) if f.name in values})
-        for name, kind in parts.items()
-    }
+
+    def changed(part: Any) -> Any:
+        return replace(part, **{f.name: values.pop(f.name) for f in fields(part) if f.name in values})
+
+    values["conditions"] = changed(ROW.facts.conditions)
+    made = {name: changed(getattr(ROW, name)) for name in ("case", "facts", "environment", "ceiling")}
     return replace(ROW, **made, **values)
 
 

@@ -44,6 +44,50 @@ def test_one_visit_has_no_interval() -> None:
     assert math.isnan(case["high_ms"])
 
 
+def canary(ms: float, canary_ms: float, **changes: object):
+    return row(ms=ms, canary_samples_ms=(canary_ms,), **changes)
+
+
+def test_times_come_from_quiet_visits_and_how_many_these_were_is_told() -> None:
+    case = one(canary(1.0, 10.0, visit=1), canary(9.0, 11.2, visit=2), canary(2.0, 10.9, visit=3))
+    assert (case["latency_ms"], case["quiet"], case["visits"]) == (1.5, 2, 3)
+    assert case["canary_ms"] == 10.45
+    assert case["canary_ratio"] == pytest.approx((1.0 / 10.0 + 2.0 / 10.9) / 2)
+    reach = 12.706 * math.log(2.0) / 2  # the deviation of two logarithms over the root of two
+    assert case["high_ms"] == pytest.approx(math.sqrt(2.0) * math.exp(reach))
+
+
+def test_without_a_quiet_visit_all_count() -> None:
+    cases_ = grouped(canary(1.0, 12.0, visit=1), canary(3.0, 13.0, visit=2), canary(5.0, 10.0, variant="naive"))
+    disturbed = cases_[cases_["variant"] == "sdpa"].iloc[0]
+    assert (disturbed["latency_ms"], disturbed["quiet"], disturbed["visits"]) == (2.0, 0, 2)
+
+
+def test_memory_and_errors_come_from_all_visits() -> None:
+    case = one(canary(1.0, 10.0, visit=1, peak_bytes=1), canary(1.0, 99.0, visit=2, peak_bytes=7, error=9e-7))
+    assert (case["quiet"], case["peak_bytes"], case["error"]) == (1, 7, 9e-7)
+
+
+@pytest.mark.parametrize("apart", [{"run": "b"}, {"threads": 1}, {"cache": "cold"}])
+def test_a_canary_is_held_against_its_own_run_there_and_then(apart: dict[str, object]) -> None:
+    cases_ = grouped(canary(1.0, 10.0), canary(1.0, 20.0, **{"visit": 2, **apart}))
+    assert cases_["quiet"].sum() == 2
+
+
+def test_a_visit_that_failed_is_not_quiet_and_no_yardstick() -> None:
+    case = one(canary(1.0, 10.0, visit=1), failed("oom", visit=2, canary_samples_ms=(1.0,)))
+    assert (case["quiet"], case["visits"]) == (1, 2)
+
+
+def test_a_visit_without_a_canary_counts_as_quiet() -> None:
+    assert one(row(canary_samples_ms=()))["quiet"] == 1
+
+
+def test_the_share_belongs_to_the_rate_shown() -> None:
+    case = one(row(ms=2.0, ceiling_tflops=4.0), row(ms=4.0, visit=2, ceiling_tflops=4.0))
+    assert case["ceiling_share"] == pytest.approx(case["tflops"] / 4.0)
+
+
 def test_peak_is_the_largest_and_the_error_the_one_nearest_its_budget() -> None:
     case = one(
         row(visit=1, peak_bytes=10, error=3e-6, error_budget=1e-5),

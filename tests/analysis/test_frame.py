@@ -1,5 +1,6 @@
 """Results CSVs come back as they went in, or are refused in one line that says where and why."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -138,9 +139,9 @@ def test_a_column_twice(tmp_path: Path) -> None:
 def test_a_malformed_cell_is_repeated_with_its_place(tmp_path: Path, column: str, cell: str) -> None:
     good, bad = row(), row(visit=2)
     path = write(tmp_path / "a.csv", [good])
-    lines = path.read_text().splitlines()
     cells = bad.cells() | {column: cell}
-    path.write_text("\n".join([*lines, ",".join(cells[name] for name in COLUMNS)]) + "\n")
+    with path.open("a", newline="") as file:
+        csv.writer(file).writerow(cells[name] for name in COLUMNS)
     if column == "visit":
         with pytest.raises(UserError, match="too large"):
             read([path])

@@ -74,7 +74,7 @@ def test_a_table_a_mask_and_a_combination_of_the_other_axes() -> None:
 
 def test_the_title_names_the_problem() -> None:
     times = "\N{MULTIPLICATION SIGN}"
-    assert table(row(kv_heads=8)).title == f"causal · fwd · float32 · batch 1 · 8 heads {times} 64 · cpu"
+    assert table(row(kv_heads=8)).title == f"causal · fwd · float32 · batch 1 · 8 heads {times} 64 · cpu · hot cache"
     assert f"8 heads (2 kv) {times} 64" in table(row()).title
     assert f"1 head {times} 64" in table(row(heads=1, kv_heads=1)).title
 
@@ -165,5 +165,27 @@ def test_memory_and_error_have_units_and_digits() -> None:
 def test_the_heading_names_the_machine_and_a_missing_baseline() -> None:
     lines = [cell.text for cell in heading(grouped(row("naive")), "sdpa")]
     assert lines[0] == "a made-up CPU · 2 threads · torch 2.13.0+cpu · commit abc1234"
-    assert "sdpa is not in these results" in lines[1]
-    assert len(heading(grouped(row()), "sdpa")) == 1
+    assert lines[1] == "1 of 1 visits were quiet"
+    assert "sdpa is not in these results" in lines[2]
+    assert len(heading(grouped(row()), "sdpa")) == 2
+
+
+def test_a_share_above_the_ceiling_is_flagged_and_not_shown() -> None:
+    made = table(row("naive", ceiling_tflops=1e3), row(ms=2.0, ceiling_tflops=1e-9))
+    assert column(made, "of ceiling") == ["0.1 %", "> 100 %"]  # causal, 8 heads: 1.07 GFLOP in 1 and in 2 ms
+    assert any("trust neither" in note.text and note.style == "bad" for note in made.notes)
+    assert not any("ceiling" in note.text for note in table(row(ceiling_tflops=1e3)).notes)
+
+
+def test_how_many_visits_were_quiet_is_told_where_not_all_were() -> None:
+    rows = [
+        row(ms=1.0, visit=1, canary_samples_ms=(10.0,)),
+        row(ms=9.0, visit=2, canary_samples_ms=(11.5,)),
+        row("naive", ms=2.0, canary_samples_ms=(10.0,)),
+        row("flex", ms=3.0, canary_samples_ms=(20.0,)),
+    ]
+    made = table(*rows)
+    assert column(made, "visits") == ["1 of 2", "1", "0 of 1"]
+    assert column(made, "latency ms") == ["1.00", "2.00", "3.00"]
+    assert any("10 % longer" in note.text for note in made.notes)
+    assert [cell.text for cell in heading(grouped(*rows), "sdpa")][1] == "2 of 4 visits were quiet"

@@ -58,6 +58,20 @@ def memoised(q, k, v):
     return _first[0]
 
 
+_seen: list[float] = []
+
+
+@variant("first_seed_only")
+def first_seed_only(q, k, v):
+    _seen.append(q.flatten()[0].item())
+    return right(q, k, v) if _seen[-1] == _seen[0] else torch.zeros_like(q)
+
+
+@variant("returns_input")
+def returns_input(q, k, v):
+    return v[:]
+
+
 @variant("view")
 def view(q, k, v):
     return q.copy_(right(q, k, v))[:]
@@ -127,11 +141,42 @@ def killed(q, k, v):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@variant("last_words")
+def last_words(q, k, v):
+    for _ in range(64):
+        print("x" * 2**20)
+    print("I die,\n  as I lived\n\n", flush=True)
+    os._exit(3)
+
+
 @variant("hangs")
 def hangs(q, k, v):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        pass
+
+
+@variant("hangs_stubbornly")
+def hangs_stubbornly(q, k, v):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     while True:
         time.sleep(1)
+
+
+@variant("hangs_unheard")
+def hangs_unheard(q, k, v):
+    os.closerange(3, 1024)  # the pipe to the run among them
+    while True:
+        time.sleep(1)
+
+
+def endless_plan(problem):
+    time.sleep(3600)
+
+
+@variant("hangs_in_plan", plan=endless_plan)
+def hangs_in_plan(q, k, v, *, plan):
+    return right(q, k, v)
 
 
 @variant("greedy")
@@ -148,6 +193,23 @@ def leaves_children(q, k, v):
 @variant("no_gradient")
 def no_gradient(q, k, v):
     return right(q.detach(), k, v)
+
+
+class FailsInBackward(torch.autograd.Function):
+    """Right forward; raises when it is differentiated."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        return right(q, k, v)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        raise ArithmeticError("no way back")
+
+
+@variant("fails_in_backward")
+def fails_in_backward(q, k, v):
+    return FailsInBackward.apply(q, k, v)
 
 
 def slow_plan(problem):

@@ -7,6 +7,7 @@ import torch
 
 from bench.measure import device as device_module
 from bench.measure.device import Accelerator, Cpu, Pass, Usage, device_of
+from bench.measure.sampling import Policy, Samples, sample
 
 MIB = 2**20
 
@@ -78,6 +79,9 @@ class Recorder:
     def max_memory_allocated(self) -> int:
         return 5000
 
+    def max_memory_reserved(self) -> int:
+        return 8192
+
     def reset_peak_memory_stats(self) -> None:
         self.log.append("reset peak")
 
@@ -111,20 +115,33 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     yield made
 
 
-def fake_accelerator(recorder: Recorder) -> Accelerator:
-    device = Accelerator("cpu", clock=Clock(0.0, 0.01, 0.02, 0.06))
-    device._flush = type("Buffer", (), {"zero_": staticmethod(recorder.flush)})()
+def fake_accelerator(recorder: Recorder, cache: str) -> Accelerator:
+    device = Accelerator("cpu", cache, clock=Clock(0.0, 0.01, 0.02, 0.06))
+    if device._flush is not None:
+        device._flush = type("Buffer", (), {"zero_": staticmethod(recorder.flush)})()
     return device
 
 
-def test_on_a_device_each_call_is_flushed_before_and_timed_between_two_events(recorder: Recorder) -> None:
+def timed_pass(recorder: Recorder) -> Pass:
     def call(argument: object) -> None:
         recorder.log.append("call")
         recorder.now_ms += 2.5
 
-    step = Pass(lambda: recorder.log.append("prepare"), call)
-    assert fake_accelerator(recorder).time_ms(step, calls=2) == 2.5
+    return Pass(lambda: recorder.log.append("prepare"), call)
+
+
+def test_with_a_cold_cache_each_call_is_flushed_before_and_timed_alone_between_two_events(recorder: Recorder) -> None:
+    device = fake_accelerator(recorder, "cold")
+    found = sample(lambda calls: device.time_ms(timed_pass(recorder), calls), Policy(most=2, least=2), device.blocks)
+    assert found == Samples((2.5, 2.5), calls_per_sample=1)
     assert recorder.log == ["prepare", "flush", "record", "call", "record", "synchronize"] * 2
+
+
+def test_with_a_hot_cache_calls_run_back_to_back_and_nothing_is_flushed(recorder: Recorder) -> None:
+    device = fake_accelerator(recorder, "hot")
+    assert device.blocks
+    assert device.time_ms(timed_pass(recorder), calls=3) == 2.5
+    assert recorder.log == ["prepare", "record", *["call"] * 3, "record", "synchronize"]
 
 
 def test_on_a_device_the_peak_is_reset_before_the_step_and_read_after_it(recorder: Recorder) -> None:
@@ -132,13 +149,13 @@ def test_on_a_device_the_peak_is_reset_before_the_step_and_read_after_it(recorde
         recorder.log.append("step")
         recorder.allocated = 3000
 
-    assert fake_accelerator(recorder).usage(step) == Usage(held=2000, peak=4000)
+    assert fake_accelerator(recorder, "cold").usage(step) == Usage(held=2000, peak=4000, reserved=8192)
     assert recorder.log == ["synchronize", "reset peak", "step", "synchronize"]
 
 
 def test_a_device_is_kept_busy_until_it_has_settled(recorder: Recorder) -> None:
     step = Pass(lambda: None, lambda _: recorder.log.append("call"))
-    fake_accelerator(recorder).settle(step)
+    fake_accelerator(recorder, "cold").settle(step)
     assert recorder.log == ["call", "synchronize"] * 2
 
 
@@ -146,9 +163,11 @@ def test_a_device_is_kept_busy_until_it_has_settled(recorder: Recorder) -> None:
 @pytest.mark.skipif(not torch.accelerator.is_available(), reason="no accelerator here")
 def test_a_real_device_times_and_weighs() -> None:
     kind = torch.accelerator.current_accelerator().type
-    device = device_of(kind)
+    device = device_of(kind, "cold")
     a = torch.randn(4096, 4096, device=kind)
     step = Pass(lambda: None, lambda _: a @ a)
     device.settle(step)
     assert 0.01 < device.time_ms(step, 1) < 1000
-    assert device.usage(lambda: torch.empty(64 * MIB, dtype=torch.uint8, device=kind)) == Usage(64 * MIB, 64 * MIB)
+    used = device.usage(lambda: torch.empty(64 * MIB, dtype=torch.uint8, device=kind))
+    assert (used.held, used.peak) == (64 * MIB, 64 * MIB)
+    assert used.reserved is not None and used.reserved >= 64 * MIB

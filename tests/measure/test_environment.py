@@ -38,6 +38,11 @@ def test_the_machine_is_this_one() -> None:
         assert "no_such_package" not in machine.packages
         assert (environment.torch, environment.python) == (torch.__version__, platform.python_version())
         assert environment.threads >= 1
+        assert ask(server, "cpu", VARIANTS, 60, threads=1)[1].threads == 1
+        assert environment.matmul_precision == torch.get_float32_matmul_precision()
+        assert torch.backends.cpu.get_cpu_capability() in environment.device_name
+        with pytest.raises(UserError, match=r"--threads: 100000 is more than .*; accepted: 1\.\.\d+"):
+            ask(server, "cpu", VARIANTS, 60, threads=100000)
         assert machine.device_name == environment.device_name != ""
         with pytest.raises(UserError, match=r"--device: 'abacus' is not to be had here .*; accepted: auto, cpu"):
             ask(server, "abacus", VARIANTS, 60)

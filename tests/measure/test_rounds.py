@@ -7,7 +7,8 @@ import pytest
 
 from bench.measure.rounds import Run, rounds
 from bench.plan.sweep import Sweep
-from bench.results.columns import Case, Environment, Facts, Row
+from bench.results.columns import Case, Ceiling, Conditions, Facts, Row
+from tests.results.rows import ENVIRONMENT
 from variants.machine import Machine
 from variants.masks import Mask
 from variants.registry import Variant
@@ -18,7 +19,6 @@ def banded(q, k, v, *, window): ...
 
 
 MACHINE = Machine("cpu", "a made-up CPU", memory_bytes=2**34)
-ENVIRONMENT = Environment("a made-up CPU", 2, "3.11", "2.13", "", "", "", "", "abc", "1")
 VARIANTS = {
     "dense": Variant("dense", dense),
     "banded": Variant("banded", banded),
@@ -153,6 +153,83 @@ def test_a_run_resumed_anywhere_ends_with_the_rows_of_an_undisturbed_one(stop: i
     after = world.run(known=before)
     assert [(r.key, r.facts) for r in before + after] == [(r.key, r.facts) for r in undisturbed]
     assert not {(r.case, r.visit) for r in before} & set(world.visited)
+
+
+def quiet_but(disturbed: set[tuple[Case, int]]) -> Callable[[Case, int], Facts]:
+    """Visits whose canary takes 10 ms, or 12 where disturbed."""
+
+    def facts(case: Case, number: int) -> Facts:
+        canary_ms = 12.0 if (case, number) in disturbed else 10.0
+        return replace(measured(1.0), conditions=Conditions((canary_ms, canary_ms, 99.0)))
+
+    return facts
+
+
+DENSE = [case for case in CASES if case.variant == "dense"]
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "revisits"),
+    [({2}, [4]), ({1, 3}, [4, 5]), ({2, 4}, [4, 5]), ({1, 2, 3, 4, 5}, [4, 5]), (set(), [])],
+    ids=str,
+)
+def test_a_disturbed_case_is_visited_again_at_the_end_at_most_twice(disturbed: set[int], revisits: list[int]) -> None:
+    bad = DENSE[1]
+    world = World(quiet_but({(bad, number) for number in disturbed}))
+    rows = world.run(cases=DENSE)
+    in_rounds = 3 * len(DENSE)
+    assert set(world.visited[:in_rounds]) == {(case, number) for case in DENSE for number in (1, 2, 3)}
+    assert world.visited[in_rounds:] == [(bad, number) for number in revisits]
+    assert len({row.key for row in rows}) == len(rows) == in_rounds + len(revisits)
+
+
+def test_cases_without_a_quiet_visit_are_visited_first() -> None:
+    world = World(quiet_but({(DENSE[2], 1), (DENSE[4], 1), (DENSE[4], 2)}))
+    world.run(cases=DENSE)
+    second, third = ([DENSE.index(case) for case, visit in world.visited if visit == number] for number in (2, 3))
+    assert second == [2, 4, 0, 1, 3, 5]
+    assert third == [4, 0, 1, 2, 3, 5]
+
+
+def test_revisits_keep_to_the_time_budget() -> None:
+    world = World(quiet_but({(case, 1) for case in DENSE[1:]}), visit_s=10.0)
+    world.run(replace(RUN, visits=1, time_budget_s=85.0), cases=DENSE)
+    assert world.visited[6:] == [(case, 2) for case in DENSE[1:3]]
+
+
+def test_what_fits_into_the_rest_of_the_budget_is_still_visited() -> None:
+    world = World(quick)
+    takes = {512: 1.0, 1024: 1.0, 2048: 20.0}
+
+    def execute(case: Case, number: int) -> Facts:
+        world.now += takes[case.seq_kv]
+        world.visited.append((case, number))
+        return measured(1.0)
+
+    full = [case for case in DENSE if case.mask == "full"]
+    list(rounds(replace(RUN, time_budget_s=30.0), full, execute, lambda: world.now))
+    assert [(case.seq_kv, number) for case, number in world.visited[3:]] == [(512, 2), (1024, 2), (512, 3), (1024, 3)]
+
+
+def test_rows_taken_over_from_elsewhere_are_done_and_foretell_nothing() -> None:
+    def slow(case: Case, number: int) -> Facts:
+        return replace(measured(4000.0), conditions=Conditions((0.1,)))
+
+    before = World(slow).run(replace(RUN, visits=1), cases=DENSE[:2])
+    elsewhere = [replace(row, environment=replace(ENVIRONMENT, device_name="another")) for row in before]
+    world = World(quiet_but(set()))
+    rows = world.run(replace(RUN, visits=1), cases=DENSE, known=elsewhere)
+    assert world.visited == [(case, 1) for case in DENSE[2:]]
+    assert {row.facts.status for row in rows} == {"ok"}
+
+
+def test_a_visit_says_how_long_it_took_and_what_its_dtype_reaches() -> None:
+    ceiling = Ceiling(0.5, 20.0)
+    made = replace(RUN, ceilings={"float32": ceiling})
+    rows = World(quick, visit_s=2.5).run(made)
+    assert {(row.visit_s, row.ceiling) for row in rows if row.facts.status == "ok"} == {(2.5, ceiling)}
+    assert {row.visit_s for row in rows if row.facts.status == "unsupported"} == {None}
+    assert {row.ceiling for row in World(quick).run()} == {Ceiling()}
 
 
 def test_each_visit_is_announced_before_it_is_made() -> None:

@@ -3,14 +3,14 @@
 import statistics
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.results.columns import COLUMNS, Case, Environment, Facts, Row, derive
-from tests.results.rows import CASE, ENVIRONMENT, FACTS, ROW
+from bench.results.columns import COLUMNS, Case, Ceiling, Conditions, Environment, Facts, Row, derive
+from tests.results.rows import CASE, CEILING, ENVIRONMENT, FACTS, ROW
 from variants.masks import Mask
 from variants.problem import Problem
 
@@ -40,8 +40,8 @@ def test_numbers_come_back_to_the_last_bit(samples_ms: tuple[float, ...], peak_b
 
 def test_every_field_is_a_column_once() -> None:
     assert tuple(ROW.flat()) == tuple(COLUMNS)
-    parts = (CASE, FACTS, ROW.derived, ENVIRONMENT)
-    assert len(COLUMNS) == 4 + sum(len(asdict(part)) for part in parts)
+    parts = (CASE, FACTS, FACTS.conditions, ROW.derived, CEILING, ENVIRONMENT)
+    assert len(COLUMNS) == 5 + sum(len(fields(part)) for part in parts) - 1  # facts hold the conditions
     assert all(column.meaning for column in COLUMNS.values())
     assert {"run", *asdict(CASE), "visit"} <= set(COLUMNS)
 
@@ -51,6 +51,15 @@ def test_latency_is_the_median_and_tflops_follow_from_the_visible_pairs() -> Non
     assert derived.latency_ms == statistics.median(FACTS.samples_ms)
     visible = int(Mask.parse(CASE.mask).dense(CASE.seq_q, CASE.seq_kv).sum()) * CASE.batch * CASE.heads
     assert derived.tflops == pytest.approx(4 * visible * CASE.head_dim / (derived.latency_ms * 1e-3) / 1e12)
+
+
+def test_the_share_is_of_the_ceiling_and_what_is_neither_plan_nor_result_is_workspace() -> None:
+    derived = derive(CASE, FACTS, Ceiling(ceiling_tflops=2.0))
+    assert derived.ceiling_share == pytest.approx(derived.tflops / 2.0)
+    assert derived.workspace_bytes == 2**24 - 2**20 - 2**21
+    assert derived.canary_ms == 10.5
+    unknown = derive(CASE, replace(FACTS, result_bytes=None, conditions=Conditions()))
+    assert (unknown.ceiling_share, unknown.workspace_bytes, unknown.canary_ms) == (None, None, None)
 
 
 @pytest.mark.parametrize(("direction", "times"), [("fwd", 1.0), ("bwd", 2.5), ("fwdbwd", 3.5)])
@@ -84,6 +93,7 @@ def test_reasons_are_one_line() -> None:
 def test_a_case_names_its_problem() -> None:
     problem = Problem(2, 8, 2, 100, 200, 64, "bfloat16", "cuda", Mask(causal=True, global_tokens=3))
     assert Case.of("naive", "bwd", problem).problem() == problem
+    assert Case.of("naive", "bwd", problem, "cold").cache == "cold"
 
 
 @pytest.mark.parametrize(

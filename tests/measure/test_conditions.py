@@ -1,0 +1,99 @@
+"""What is read of the machine's state: a real process that is set aside, and a driver that is made up."""
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import psutil
+import pytest
+
+from bench.measure import conditions
+from bench.measure.conditions import Watch, nvidia
+from bench.results.columns import Conditions
+
+
+def test_the_canary_comes_through_and_the_system_is_asked() -> None:
+    seen = Watch("cpu").conditions((10.0, 11.0))
+    assert seen.canary_samples_ms == (10.0, 11.0)
+    assert seen.load is not None and seen.load >= 0
+    assert seen.involuntary_switches is not None and seen.involuntary_switches >= 0
+    assert (seen.gpu_clock_mhz, seen.gpu_throttle) == (None, "")
+
+
+def test_switches_and_steal_are_what_came_about_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    switches = iter([100, 107])
+    times = iter([cpu_times(user=10, idle=80, steal=5), cpu_times(user=16, idle=82, steal=7)])
+    monkeypatch.setattr(conditions, "_involuntary_switches", lambda: next(switches))
+    monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.234, 9.0, 9.0))
+    assert Watch("cpu").conditions(()) == Conditions(load=1.23, steal=0.2, involuntary_switches=7)
+
+
+def test_where_no_steal_is_kept_none_is_told() -> None:
+    assert conditions._steal((1.0, 2.0), (3.0, 4.0)) is None
+    still = cpu_times(user=1, idle=1, steal=1)
+    assert conditions._steal(still, still) is None
+
+
+def cpu_times(**seconds: float) -> tuple[float, ...]:
+    kind = type("Times", (tuple,), {"steal": seconds["steal"]})
+    return kind(seconds.values())
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A stand-in for pynvml whose one device is hot, throttled, and does not tell its power."""
+    made = ModuleType("pynvml")
+
+    class NVMLError(Exception): ...
+
+    def unknown(handle: str) -> int:
+        raise NVMLError("not supported")
+
+    def handle_of(uuid: str) -> str:
+        if uuid != "GPU-0-1-2":
+            raise NVMLError("not found")
+        return "the device"
+
+    members = {
+        "NVMLError": NVMLError,
+        "NVML_CLOCK_SM": 1,
+        "NVML_TEMPERATURE_GPU": 0,
+        "nvmlInit": lambda: None,
+        "nvmlDeviceGetHandleByUUID": handle_of,
+        "nvmlDeviceGetClockInfo": lambda handle, which: {1: 1755}[which],
+        "nvmlDeviceGetPowerUsage": unknown,
+        "nvmlDeviceGetTemperature": lambda handle, which: {0: 81}[which],
+        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 1 | 4 | 32 | 4096,
+        "nvmlClocksThrottleReasonGpuIdle": 1,
+        "nvmlClocksThrottleReasonSwPowerCap": 4,
+        "nvmlClocksThrottleReasonSwThermalSlowdown": 32,
+        "nvmlClocksThrottleReasonNone": 0,
+        "nvmlClocksThrottleReasonAll": 37,
+    }
+    vars(made).update(members)
+    monkeypatch.setitem(sys.modules, "pynvml", made)
+    yield made
+
+
+def test_what_an_nvidia_device_tells_is_told_and_the_rest_left_empty(driver: ModuleType) -> None:
+    assert nvidia("0-1-2") == {
+        "gpu_clock_mhz": 1755.0,
+        "gpu_temperature_c": 81.0,
+        "gpu_throttle": "SwPowerCap SwThermalSlowdown bit 0x1000",
+    }
+
+
+def test_a_device_or_driver_that_is_not_there_tells_nothing(driver: ModuleType) -> None:
+    assert nvidia("9") == {}
+
+
+def test_the_real_library_knows_the_names_that_are_asked_for() -> None:
+    import pynvml  # noqa: PLC0415
+
+    asked = (
+        *("NVML_CLOCK_SM", "NVML_TEMPERATURE_GPU", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetClockInfo"),
+        *("nvmlDeviceGetPowerUsage", "nvmlDeviceGetTemperature", "nvmlDeviceGetCurrentClocksThrottleReasons"),
+        "nvmlClocksThrottleReasonGpuIdle",
+    )
+    assert not [name for name in asked if not hasattr(pynvml, name)]
