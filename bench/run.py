@@ -172,7 +172,9 @@ def _same_environment(there: Environment, here: Environment, path: Path) -> None
         if getattr(here, f.name) != getattr(there, f.name)
     ]
     if differs:
-        raise UserError(f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out")
+        raise UserError(
+            f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out, or add --append-anyway"
+        )
 
 
 def _ceilings(

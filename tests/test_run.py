@@ -1,13 +1,16 @@
 """The main job through real processes, on sizes that take no time: its files, its statuses, its refusals."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
+import torch
 
 from bench.results.store import Store
 
@@ -38,6 +41,14 @@ def rows(path: Path) -> list[tuple[str, str, int, str]]:
         return [(r.case.variant, r.case.mask, r.case.seq_kv, r.facts.status) for r in store.rows]
 
 
+def once(path: Path) -> list[tuple[str, str, int, str]]:
+    """The rows of first visits, each of which stands there once; a disturbed one brings others."""
+    with Store(path, resume=True) as store:
+        assert len({row.key for row in store.rows}) == len(store.rows)
+        first = [row for row in store.rows if row.visit == 1]
+    return sorted((r.case.variant, r.case.mask, r.case.seq_kv, r.facts.status) for r in first)
+
+
 def test_a_variant_of_the_users_own_is_checked_timed_and_shown(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUGIN)
     out = run(
@@ -50,7 +61,7 @@ def test_a_variant_of_the_users_own_is_checked_timed_and_shown(tmp_path: Path) -
         *[("mine", "causal", n, "unsupported") for n in (32, 64)],
         *[("sdpa", "causal", n, "ok") for n in (32, 64)],
     ]
-    assert sorted(rows(tmp_path / "a.csv")) == sorted(expected)
+    assert once(tmp_path / "a.csv") == sorted(expected)
     assert "takes no causal mask" in out.stdout
     for name in ("a.csv", "a-latency.png", "a-memory.png"):
         assert name in out.stdout
@@ -65,22 +76,24 @@ def test_what_fails_is_a_row_the_sweep_goes_on_and_the_exit_status_tells(tmp_pat
     statuses = {"zeros": "wrong", "segfaults": "crashed", "raises": "error", "good": "ok"}
     expected = [(name, "full", n, status) for name, status in statuses.items() for n in (32, 64)]
     expected += [("greedy", "full", 32, "oom"), ("greedy", "full", 64, "skipped")]
-    assert sorted(rows(tmp_path / "a.csv")) == sorted(expected)
+    assert once(tmp_path / "a.csv") == sorted(expected)
     assert "Traceback" not in out.stderr + out.stdout
     assert "[bold] reason" in out.stdout
 
 
-def test_a_run_killed_at_any_moment_is_resumed_to_the_same_rows(tmp_path: Path) -> None:
-    arguments = [*SMALL, "--mask", "full", "--variants", "good,sdpa,raises", "--import", HOSTILE]
-    assert run(*arguments, "--out", "whole.csv", cwd=tmp_path).returncode == 1
+KILLED = [*SMALL, "--mask", "full", "--variants", "good,sdpa,raises", "--import", HOSTILE]
+
+
+def start(*arguments: str, cwd: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "bench.run", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_a_run_killed_in_the_middle_is_resumed_to_the_same_rows(tmp_path: Path) -> None:
+    assert run(*KILLED, "--out", "whole.csv", cwd=tmp_path).returncode == 1
     path = tmp_path / "killed.csv"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.run", *arguments, "--out", str(path)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start(*KILLED, "--out", str(path), cwd=tmp_path)
     deadline = time.monotonic() + 120
     while (not path.exists() or path.read_bytes().count(b"\n") < 3) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -88,9 +101,109 @@ def test_a_run_killed_at_any_moment_is_resumed_to_the_same_rows(tmp_path: Path) 
     process.wait()
     before = rows(path)
     assert len(before) >= 2
-    assert run(*arguments, "--out", str(path), "--resume", cwd=tmp_path).returncode == 1
+    assert run(*KILLED, "--out", str(path), "--resume", cwd=tmp_path).returncode == 1
     assert rows(path)[: len(before)] == before
-    assert sorted(rows(path)) == sorted(rows(tmp_path / "whole.csv"))
+    assert once(path) == once(tmp_path / "whole.csv")
+
+
+@pytest.mark.slow
+def test_twenty_runs_killed_at_random_moments_lose_tear_and_repeat_nothing(tmp_path: Path) -> None:
+    assert run(*KILLED, "--out", "whole.csv", cwd=tmp_path).returncode == 1
+    whole, draw = once(tmp_path / "whole.csv"), random.Random(20261129)
+    path, seen, cut_short = tmp_path / "killed.csv", [], 0
+    for kill in range(20):
+        size = path.stat().st_size if path.exists() else 0
+        process = start(*KILLED, "--out", str(path), *(["--resume"] if size else []), cwd=tmp_path)
+        if kill % 4:  # most often soon after a row has come, else at any time
+            while process.poll() is None and not (path.exists() and path.stat().st_size > size):
+                time.sleep(0.002)
+        time.sleep(draw.uniform(0.0, 1.0 if kill % 4 else 9.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        now = rows(path) if path.exists() and path.stat().st_size else []
+        assert now[: len(seen)] == seen
+        cut_short += len(seen) < len(now) < len(whole)
+        seen = now
+        if seen and once(path) == whole:  # begin anew
+            path, seen = tmp_path / f"killed-{kill}.csv", []
+    assert cut_short >= 5
+    run(*KILLED, "--out", str(path), *(["--resume"] if path.exists() else []), cwd=tmp_path)
+    assert once(path) == whole
+    assert not orphans()
+
+
+def orphans() -> list[psutil.Process]:
+    """Visits and servers that outlived their run."""
+    time.sleep(1.0)
+    return [
+        p for p in psutil.process_iter(["cmdline"]) if "multiprocessing.forkserver" in " ".join(p.info["cmdline"] or ())
+    ]
+
+
+THREADS = '''"""Right, but only on so many threads."""
+
+import torch
+from variants.registry import Unsupported, variant
+
+
+@variant("single")
+def single(q, k, v):
+    if torch.get_num_threads() != 1:
+        raise Unsupported(f"on {torch.get_num_threads()} threads")
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+'''
+
+
+def test_the_threads_asked_for_are_used_and_recorded(tmp_path: Path) -> None:
+    (tmp_path / "single.py").write_text(THREADS)
+    arguments = ["--mask", "full", "--variants", "single", "--import", "single.py", "--threads", "1", "--out", "a.csv"]
+    assert run(*SMALL, *arguments, cwd=tmp_path).returncode == 0
+    with Store(tmp_path / "a.csv", resume=True) as store:
+        assert {(row.facts.status, row.environment.threads) for row in store.rows} == {("ok", 1)}
+        assert all(row.ceiling.ceiling_tflops and row.derived.ceiling_share for row in store.rows)
+        assert all(row.derived.canary_ms and row.visit_s for row in store.rows)
+
+
+def test_a_file_measured_elsewhere_is_refused_by_what_differs_or_added_to(tmp_path: Path) -> None:
+    arguments = [*SMALL, "--mask", "full", "--variants", "sdpa", "--out", "a.csv"]
+    assert run("--seq", "32", *SMALL[2:], *arguments[len(SMALL) :], cwd=tmp_path).returncode == 0
+    path = tmp_path / "a.csv"
+    path.write_text(path.read_text().replace(f",{torch.__version__},", ",1.13.1,"))
+    refused = run(*arguments, "--resume", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert f"torch is '{torch.__version__}' here, '1.13.1' there" in refused.stderr
+    assert "--append-anyway" in refused.stderr
+    assert run(*arguments, "--resume", "--append-anyway", cwd=tmp_path).returncode == 0
+    with Store(path, resume=True) as store:
+        versions = {row.case.seq_kv: row.environment.torch for row in store.rows}
+        assert versions == {32: "1.13.1", 64: torch.__version__}
+        assert len({row.run for row in store.rows}) == 1
+
+
+GREEDY = '''"""Right, and asks for a part of the memory that grows with the square of the length."""
+
+import psutil
+import torch
+from variants.registry import variant
+
+FREE = psutil.virtual_memory().available
+
+
+@variant("hungry")
+def hungry(q, k, v):
+    torch.empty(int(FREE * 0.4 * (k.shape[-2] / 32) ** 2), dtype=torch.uint8)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+'''
+
+
+@pytest.mark.parametrize(("force", "status"), [([], "skipped"), (["--force"], "oom")])
+def test_what_will_not_fit_is_skipped_unless_forced(tmp_path: Path, force: list[str], status: str) -> None:
+    (tmp_path / "hungry.py").write_text(GREEDY)
+    arguments = ["--mask", "full", "--variants", "hungry", "--import", "hungry.py", "--out", "a.csv", *force]
+    assert run(*SMALL, *arguments, cwd=tmp_path).returncode == 0
+    first, second = (row for row in Store(tmp_path / "a.csv", resume=True).rows if row.visit == 1)
+    assert (first.facts.status, second.facts.status) == ("ok", status)
+    assert ("needs about" in second.facts.reason) == (not force)
 
 
 def test_interrupted_it_shows_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -135,6 +248,12 @@ def test_interrupted_it_shows_what_there_is_and_says_how_to_go_on(tmp_path: Path
         (["--out", "there.csv"], "--out: there.csv exists; add --resume"),
         (["--baseline", "nope"], "--baseline: 'nope' does not run"),
         (["--time-budget", "soon"], "--time-budget: 'soon'"),
+        (["--threads", "0"], "--threads: '0' is not a whole number of at least 1"),
+        (["--threads", "100000"], "--threads: 100000 is more than this machine's"),
+        (["--cache", "warm"], "--cache: 'warm' is not understood; accepted: cold, hot"),
+        (["--cache", "cold", "--device", "cpu"], "--cache: 'cold' is not to be had on a CPU; accepted: hot"),
+        (["--setup-timeout", "0"], "--setup-timeout: '0'"),
+        (["--append-anyway"], "--append-anyway: to which file? add --resume --out FILE"),
         (["--speed", "11"], "unrecognized arguments: --speed 11"),
         (["@missing.txt"], "missing.txt"),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from bench.errors import UserError
-from bench.results.columns import COLUMNS, Row
+from bench.results.columns import COLUMNS, METHOD, Row
 from variants.problem import DIRECTIONS
 
 _LONGEST_CELL = 2**31 - 1  # the csv module's own limit is 128 KiB, which 7,000 samples exceed
@@ -62,12 +62,13 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     _, header = next(records, (0, []))
     if not header:
         raise UserError(f"{path}: the file is empty; a results CSV, as bench.run writes it, is expected")
-    _check_header(path, header)
+    _check_header(path, header, records)
     for line, cells in records:
         where = f"{path}, line {line}"
         if len(cells) != len(header):
             raise UserError(
-                f"{where}: {len(cells)} cells under a header of {len(header)}; was the line torn by a crash?"
+                f"{where}: {len(cells)} cells under a header of {len(header)}; if a crash tore the line, "
+                "bench.run --resume drops it"
             )
         try:
             row = Row.of_cells(dict(zip(header, cells, strict=True)))
@@ -94,11 +95,15 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise UserError(f"{path}, line {line}: not a CSV file: {error}") from None
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(path: Path, header: list[str], records: Iterator[tuple[int, list[str]]]) -> None:
     """Every declared column once; others may stand beside them."""
     missing = [name for name in COLUMNS if name not in header]
     if missing:
         named = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+        _, first = next(records, (0, []))
+        method = dict(zip(header, first, strict=False)).get("method", METHOD)
+        if method != METHOD:
+            raise UserError(f"{path}: written by method {method}, and method {METHOD} reads it not: it lacks {named}")
         raise UserError(f"{path}: no results CSV of this suite, for it lacks the columns {named}")
     twice = [name for name, times in Counter(header).items() if times > 1 and name in COLUMNS]
     if twice:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.analysis.frame import from_rows, read
 from bench.errors import UserError
-from bench.results.columns import COLUMNS
+from bench.results.columns import COLUMNS, METHOD
 from bench.results.store import Store
 from tests.analysis.made_up import failed, row, write
 
@@ -106,6 +106,16 @@ def test_one_column_missing_is_named(tmp_path: Path) -> None:
     read([write(path, [row()])])
     pd.read_csv(path, dtype=str).drop(columns="peak_bytes").to_csv(path, index=False)
     assert refusal(path).endswith("lacks the columns peak_bytes")
+
+
+def test_a_file_of_an_older_method_is_refused_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", [row(method="1")])
+    lines = list(csv.reader(path.read_text().splitlines()))
+    at = lines[0].index("canary_ms")
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([*line[:at], *line[at + 1 :]] for line in lines)
+    assert f"{path}: written by method 1, and method {METHOD} " in refusal(path)
+    assert "lacks canary_ms" in refusal(path)
 
 
 def test_a_column_twice(tmp_path: Path) -> None:
