@@ -10,6 +10,7 @@ import io
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from bench.errors import UserError
@@ -69,6 +70,15 @@ def one_of(*accepted: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def write(option: str, path: Path, text: str) -> Path:
+    """Writes what an option asked for, and returns where; UserError where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{option}: {path} cannot be written: {error.strerror}") from None
+    return path
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:

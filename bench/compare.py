@@ -6,6 +6,7 @@ python -m bench.compare base.csv new.csv
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,13 @@ from bench.errors import UserError
 
 if TYPE_CHECKING:
     from bench.analysis.comparison import Comparison
+    from bench.analysis.tables import Cell, Table
 
 DESCRIPTION = "Compares two results files case by case: ratios of time and peak memory, and changes of status."
 
 EXAMPLES = """\
   python -m bench.compare base.csv new.csv
-  python -m bench.compare torch-2.12.csv torch-2.13.csv"""
+  python -m bench.compare torch-2.12.csv torch-2.13.csv --markdown -"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,13 +29,24 @@ def parser() -> argparse.ArgumentParser:
     p = cli.Parser("compare", DESCRIPTION, EXAMPLES)
     p.add_argument("base", type=Path, help="results to compare with, as bench.run writes them")
     p.add_argument("new", type=Path, help="results to compare")
+    p.add_argument("--markdown", metavar="FILE", help="write the comparison to FILE as Markdown; - prints it")
     return p
 
 
 def main(argv: list[str]) -> int:
-    """Prints the comparison; returns the exit status."""
+    """Prints or writes the comparison; returns the exit status."""
     options = parser().parse_args(argv)
-    _print(_compared(options.base, options.new), options.base, options.new)
+    parts = _parts(_compared(options.base, options.new), options.base, options.new)
+    if options.markdown != "-":
+        _print(parts)
+    if options.markdown is not None:
+        from bench.analysis.render import markdown, markdown_notes
+
+        text = "".join(markdown(part) if isinstance(part, tuple) else markdown_notes(part) for part in parts)
+        if options.markdown == "-":
+            sys.stdout.write(text)
+        else:
+            print(f"written: {cli.write('--markdown', Path(options.markdown), text)}")
     return 0
 
 
@@ -53,21 +66,34 @@ def _compared(base: Path, new: Path) -> Comparison:
     return comparison
 
 
-def _print(comparison: Comparison, base: Path, new: Path) -> None:
-    """What differs between the environments first, then what changed, then the numbers."""
+def _parts(comparison: Comparison, base: Path, new: Path) -> list[Table | list[Cell]]:
+    """What differs between the environments first, then what changed, then the numbers; tables, and notes around."""
     from bench.analysis import differences
-    from bench.analysis.render import console, print_notes, print_table
     from bench.analysis.tables import Cell
 
+    only = [
+        differences.only_in(str(name), cases, comparison.axes)
+        for name, cases in ((base, comparison.only_base), (new, comparison.only_new))
+    ]
+    parts: list[Table | list[Cell]] = [
+        [Cell(f"{base} → {new}", "best"), *differences.environments(comparison.environment)],
+        [*differences.summary(comparison.cases), Cell(differences.CONVENTION)],
+        differences.status_changes(comparison),
+        *differences.ratios(comparison.cases),
+        *only,
+    ]
+    return [part for part in parts if part]
+
+
+def _print(parts: list[Table | list[Cell]]) -> None:
+    from bench.analysis.render import console, print_notes, print_table
+
     terminal = console()
-    print_notes([Cell(f"{base} → {new}", "best"), *differences.environments(comparison.environment)], terminal)
-    print_notes([*differences.summary(comparison.cases), Cell(differences.CONVENTION)], terminal)
-    if changes := differences.status_changes(comparison):
-        print_notes(changes, terminal)
-    for table in differences.ratios(comparison.cases):
-        print_table(table, terminal)
-    for name, cases in ((base, comparison.only_base), (new, comparison.only_new)):
-        print_notes(differences.only_in(str(name), cases, comparison.axes), terminal)
+    for part in parts:
+        if isinstance(part, tuple):
+            print_table(part, terminal)
+        else:
+            print_notes(part, terminal)
 
 
 if __name__ == "__main__":

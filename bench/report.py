@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
     else:
         _print(cases, options.baseline)
     if options.markdown not in (None, "-"):
-        written.append(_write(Path(options.markdown), _markdown(cases, options.baseline)))
+        written.append(cli.write("--markdown", Path(options.markdown), _markdown(cases, options.baseline)))
     if not options.no_figures:
         written += _draw(cases, options.csvs, options.figures)
     if written:
@@ -108,14 +108,6 @@ def _draw(cases: pd.DataFrame, csvs: Sequence[str | Path], folder: Path | None =
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror}"
         raise UserError(f"no figures: {reason}; --figures takes a folder that can be written to") from None
-
-
-def _write(path: Path, text: str) -> Path:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"--markdown: {path} cannot be written: {error.strerror}") from None
-    return path
 
 
 if __name__ == "__main__":

@@ -33,6 +33,18 @@ def test_the_environments_come_first_then_changes_then_ratios_then_the_rest(
     assert places == sorted(places)
 
 
+def test_as_markdown_it_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(write(tmp_path / name, [row()])) for name in ("1.csv", "2.csv")]
+    assert compare.main([*files, "--markdown", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert "| length | variant | base ms | new ms |" in printed
+    assert "| 1024 | sdpa | 1.00 | 1.00 | 1.00x | 1.00x | 1.00x |" in printed
+    assert compare.main([*files, "--markdown", str(tmp_path / "a.md")]) == 0
+    assert (tmp_path / "a.md").read_text() == printed
+    with pytest.raises(UserError, match=r"--markdown: .*nowhere.* cannot be written: No such file"):
+        compare.main([*files, "--markdown", str(tmp_path / "nowhere" / "a.md")])
+
+
 def refusal(*paths: Path) -> str:
     with pytest.raises(UserError) as caught:
         compare.main([str(path) for path in paths])

@@ -12,7 +12,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
-from bench.analysis.statistics import log_t_interval, relative_spread
+from bench.analysis.statistics import log_t_interval
 from bench.results.columns import FAILURES, STATUSES, STRAY, Case, Environment
 
 CASE = tuple(f.name for f in fields(Case))
@@ -53,7 +53,6 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
         visited=frame["status"] != "skipped",
         quiet=_quiet(frame),
         canary_ratio=frame["latency_ms"] / frame["canary_ms"],
-        spread=frame["samples_ms"].map(relative_spread).astype(float),
         work=frame["tflops"] * frame["latency_ms"],
         budget_used=(frame["error"] / frame["error_budget"]).fillna(frame["error"]),
     )

@@ -11,12 +11,15 @@ from bench.analysis.groups import PROBLEM, varying
 from bench.analysis.text import plain
 from bench.errors import UserError
 
+COMPARED = ("status", "reason", "latency_ms", "low_ms", "high_ms", "canary_ratio", "quiet", "peak_bytes")
+
 
 class Comparison(NamedTuple):
     """What two files say: their environments where these differ, the cases in both, and those in only one.
 
-    `cases` has the columns of a case, then status, reason, latency_ms and peak_bytes with the endings _base and
-    _new, then time_ratio and memory_ratio (NaN unless both are ok and above zero).
+    `cases` has the columns of a case, then those of `COMPARED` with the endings _base and _new, then time_ratio,
+    memory_ratio (NaN unless both are ok and above zero) and steady_ratio: the ratio of times after each was divided by
+    its own canary's, which takes out what the machine itself did.
     """
 
     environment: dict[str, tuple[str, str]]
@@ -33,7 +36,7 @@ class Comparison(NamedTuple):
 
 def compare(base: pd.DataFrame, new: pd.DataFrame) -> Comparison:
     """Joins the cases of two files, in each of which a case must stand once (see `check_once`)."""
-    compared = [*CASE, "status", "reason", "latency_ms", "peak_bytes"]
+    compared = [*CASE, *COMPARED]
     joined = base[compared].merge(new[compared], on=list(CASE), how="outer", suffixes=("_base", "_new"), indicator=True)
     both = joined[joined["_merge"] == "both"]
     return Comparison(
@@ -44,6 +47,7 @@ def compare(base: pd.DataFrame, new: pd.DataFrame) -> Comparison:
         },
         cases=both.assign(
             time_ratio=both["latency_ms_new"] / both["latency_ms_base"],
+            steady_ratio=both["canary_ratio_new"] / both["canary_ratio_base"],
             memory_ratio=_positive(both["peak_bytes_new"]) / _positive(both["peak_bytes_base"]),
         ).drop(columns="_merge"),
         only_base=joined[joined["_merge"] == "left_only"],

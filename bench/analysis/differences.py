@@ -6,17 +6,21 @@ import math
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bench.analysis.cases import BADNESS
 from bench.analysis.comparison import Comparison
 from bench.analysis.groups import PROBLEM, by, describe, groups, records
 from bench.analysis.tables import Cell, Table
-from bench.analysis.text import length, plain, significant, times
+from bench.analysis.text import length, percent, plain, significant, times
 from bench.results.columns import FAILURES
 
-HEADER = ("length", "variant", "base ms", "new ms", "time new/base", "memory new/base")
-CONVENTION = "ratios are new / base: above 1x the new file is slower, or needs more memory"
+HEADER = ("length", "variant", "base ms", "new ms", "time new/base", "by canary", "memory new/base")
+CONVENTION = (
+    "ratios are new / base: above 1x the new file is slower, or needs more memory; by canary: the ratio of times after "
+    "each was divided by its own canary's, which takes out what the machine itself did"
+)
 
 _WORST_FIRST = [*(status for status in BADNESS if status != "ok"), "ok"]
 
@@ -38,6 +42,34 @@ def summary(cases: pd.DataFrame) -> list[Cell]:
     if ok:
         mean = math.exp(math.fsum(math.log(case["time_ratio"]) for case in ok) / len(ok))
         lines.append(Cell(f"time new/base: {_extreme(ok[0])} to {_extreme(ok[-1])}, geometric mean {times(mean)}"))
+    return lines + repeatability(cases)
+
+
+def repeatability(cases: pd.DataFrame) -> list[Cell]:
+    """How well the two files agree where neither was disturbed, and whether their intervals hold."""
+    quiet = cases[(cases["quiet_base"] > 0) & (cases["quiet_new"] > 0) & cases["steady_ratio"].notna()]
+    lines = []
+    if len(quiet) >= 10:
+        nine_in_ten = np.quantile(np.abs(np.log(quiet["steady_ratio"])), 0.9, method="inverted_cdf")
+        lines.append(
+            Cell(
+                f"by canary: nine in ten of the {len(quiet)} cases that were quiet in both files agree within "
+                f"{percent(math.expm1(nine_in_ten))}"
+            )
+        )
+    told = cases[cases["low_ms_base"].notna() & cases["low_ms_new"].notna()]
+    if len(told):
+        overlap = (told["low_ms_base"] <= told["high_ms_new"]) & (told["low_ms_new"] <= told["high_ms_base"])
+        held = sum(
+            told[f"latency_ms_{one}"].between(told[f"low_ms_{other}"], told[f"high_ms_{other}"]).sum()
+            for one, other in (("base", "new"), ("new", "base"))
+        )
+        lines.append(
+            Cell(
+                f"95 % intervals overlap in {overlap.sum()} of {len(told)} cases, and hold the other file's time "
+                f"{held} times of {2 * len(told)}"
+            )
+        )
     return lines
 
 
@@ -93,6 +125,7 @@ def _row(case: dict[str, Any]) -> tuple[Cell, ...]:
         significant(case["latency_ms_base"]),
         significant(case["latency_ms_new"]),
         times(case["time_ratio"]),
+        times(case["steady_ratio"]),
         times(case["memory_ratio"]),
     )
     return tuple(map(Cell, texts))

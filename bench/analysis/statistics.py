@@ -1,4 +1,4 @@
-"""Intervals and spreads of measured times."""
+"""Intervals of measured times."""
 
 from __future__ import annotations
 
@@ -26,11 +26,3 @@ def log_t_interval(medians: Sequence[float]) -> tuple[float, float]:
     centre = statistics.fmean(logs)
     reach = _T[min(len(logs) - 1, len(_T)) - 1] * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(centre - reach), math.exp(centre + reach)
-
-
-def relative_spread(samples: Sequence[float]) -> float:
-    """The interquartile range of the samples over their median; NaN for fewer than two."""
-    if len(samples) < 2:
-        return math.nan
-    lower, median, upper = statistics.quantiles(samples, n=4, method="inclusive")
-    return (upper - lower) / median

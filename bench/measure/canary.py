@@ -14,7 +14,7 @@ from bench.measure.sampling import Timer
 
 _SIDE = {"cpu": 1024}
 _SIDE_ON_ACCELERATOR = 4096
-_EVERY_MS = 50.0
+_EVERY_MS = 100.0
 _AT_EACH_END = 2
 
 
@@ -44,7 +44,7 @@ class Canary:
             self.look()
 
     def among(self, timer: Timer) -> Timer:
-        """The timer, with a look after each sample that ends 50 ms or more of them."""
+        """The timer, with a look after each sample that completes a tenth of a second of them."""
 
         def timed(calls: int) -> float:
             ms = timer(calls)

@@ -168,6 +168,17 @@ def _warm_up(q: Tensor) -> None:
     """Starts torch's threads and libraries with a product that is no variant's."""
     small = torch.ones(64, 64, dtype=q.dtype, device=q.device)
     (small @ small).sum().item()
+    _age_allocator()
+
+
+def _age_allocator() -> None:
+    """Brings the host's allocator into the state that it reaches by itself in a program that lives long.
+
+    glibc keeps freed memory up to a limit, which grows with the largest block freed so far, to 32 MiB (mallopt(3),
+    M_MMAP_THRESHOLD). In a fresh process it is left to chance how soon that happens, and with it the time of variants
+    with large temporaries: naive at n = 1024 took 10 ms in one process and 20 in the next.
+    """
+    torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
 
 def _stopwatch(device: Device, step: Callable[[], T]) -> tuple[T, float]:

@@ -6,8 +6,10 @@ import ctypes
 import os
 import re
 import resource
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -31,6 +33,7 @@ def serve(
     Where `phased`, the function is given one more argument, whose call sends None: its set-up is over.
     """
     _separate(output)
+    _die_with_the_run(answer)
     if phased:
         arguments = (*arguments, lambda: answer.send(None))
     message: tuple[bool, Any]
@@ -74,13 +77,27 @@ def reason_of(error: BaseException) -> str:
 
 
 def _separate(output: Connection) -> None:
-    """Own session, so that all that a variant starts can be killed with it; own output; gone when the run is gone."""
+    """Own session, so that all that a variant starts can be killed with it; own output."""
     os.setsid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.dup2(output.fileno(), 1)
     os.dup2(output.fileno(), 2)
     output.close()
+
+
+def _die_with_the_run(answer: Connection) -> None:
+    """Gone when the run is gone, even where that was killed outright: left alive, it would disturb the next one."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the server's death, which follows the run's
+    else:
+        threading.Thread(target=die_with_the_reader, args=(answer.fileno(),), daemon=True).start()
+
+
+def die_with_the_reader(pipe: int) -> None:
+    """Waits until nobody can read from this pipe any more, and kills this process with all that it started."""
+    poll = select.poll()
+    poll.register(pipe, 0)  # errors alone, which are always told
+    poll.poll()
+    os.killpg(0, signal.SIGKILL)
 
 
 def _limit_memory() -> None:

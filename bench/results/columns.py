@@ -124,6 +124,7 @@ class Derived:
     """What follows from the facts, by one function."""
 
     latency_ms: float | None = column("median of samples_ms")
+    spread: float | None = column("interquartile range of samples_ms over their median")
     canary_ms: float | None = column("median of canary_samples_ms")
     tflops: float | None = column("TFLOP/s: the visible pairs' floating-point operations over the latency")
     ceiling_share: float | None = column("tflops over ceiling_tflops; above 1, one of the two is wrong")
@@ -212,11 +213,18 @@ def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling()) -> Derived:
     canary = facts.conditions.canary_samples_ms
     canary_ms = statistics.median(canary) if canary else None
     if facts.status != "ok":
-        return Derived(None, canary_ms, None, None, None)
+        return Derived(None, None, canary_ms, None, None, None)
     latency_ms = statistics.median(facts.samples_ms)
     tflops = case.problem().flops(case.direction) / latency_ms / 1e9
     share = tflops / ceiling.ceiling_tflops if ceiling.ceiling_tflops else None
-    return Derived(latency_ms, canary_ms, tflops, share, _workspace(facts))
+    return Derived(latency_ms, _spread(facts.samples_ms), canary_ms, tflops, share, _workspace(facts))
+
+
+def _spread(samples_ms: tuple[float, ...]) -> float | None:
+    if len(samples_ms) < 2:
+        return None
+    lower, median, upper = statistics.quantiles(samples_ms, n=4, method="inclusive")
+    return (upper - lower) / median
 
 
 def _workspace(facts: Facts) -> int | None:

@@ -43,6 +43,44 @@ def test_a_case_that_failed_on_either_side_has_no_ratio() -> None:
     assert len(found.cases) == 3
 
 
+def test_by_canary_the_machines_own_pace_is_taken_out() -> None:
+    base = [row(ms=2.0, canary_samples_ms=(10.0,))]
+    (found,) = compared(base, [row(ms=3.3, canary_samples_ms=(11.0,))]).cases.to_dict("records")
+    assert found["time_ratio"] == pytest.approx(1.65)
+    assert found["steady_ratio"] == pytest.approx(1.5)
+
+
+def visits(times: list[float], **changes: object) -> list[Row]:
+    return [row(ms=ms, visit=number, **changes) for number, ms in enumerate(times, 1)]
+
+
+def test_how_well_two_runs_agree_is_told() -> None:
+    base = [row(n=n, ms=1.0) for n in range(1, 11)]
+    new = [row(n=n, ms=1.0 + n / 100) for n in range(1, 11)]
+    (line,) = differences.repeatability(compared(base, new).cases)
+    assert line.text == "by canary: nine in ten of the 10 cases that were quiet in both files agree within 9.0 %"
+    disturbed = [row(n=n, ms=9.0, canary_samples_ms=(30.0,)) for n in range(1, 11)]
+    quiet = row(n=99, canary_samples_ms=(10.0,))
+    assert not differences.repeatability(compared(base, [*disturbed, quiet]).cases)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "overlap", "held"),
+    [
+        ([1.0, 1.01, 1.02], [0.9, 1.2, 1.5], 1, 1),  # 1.2 is outside of the first's, 1.01 inside of the second's
+        ([1.0, 1.01, 1.02], [2.0, 2.01, 2.02], 0, 0),
+        ([1.0, 1.01, 1.02], [1.0, 1.01, 1.02], 1, 2),
+    ],
+)
+def test_whether_intervals_overlap_and_hold_the_others_time(
+    base: list[float], new: list[float], overlap: int, held: int
+) -> None:
+    lines = differences.repeatability(compared(visits(base), visits(new)).cases)
+    assert lines[-1].text == (
+        f"95 % intervals overlap in {overlap} of 1 cases, and hold the other file's time {held} times of 2"
+    )
+
+
 def test_no_peak_is_no_ratio_and_no_infinity() -> None:
     found = compared(
         [row(peak_bytes=0), row("naive", peak_bytes=None), row("flex", peak_bytes=5)],
@@ -131,10 +169,10 @@ def test_the_table_and_the_summary() -> None:
         [row("naive", ms=4.0), row(ms=1.0), failed("oom", variant="flex")],
     )
     (table,) = differences.ratios(found.cases)
-    assert table.header[-2:] == ("time new/base", "memory new/base")
+    assert table.header[-3:] == ("time new/base", "by canary", "memory new/base")
     assert [[cell.text for cell in cells] for cells in table.sections[0]] == [
-        ["1024", "naive", "2.00", "4.00", "2.00x", "1.00x"],
-        ["1024", "sdpa", "4.00", "1.00", "0.250x", "1.00x"],
+        ["1024", "naive", "2.00", "4.00", "2.00x", "2.00x", "1.00x"],
+        ["1024", "sdpa", "4.00", "1.00", "0.250x", "0.250x", "1.00x"],
     ]
     assert [cell.text for cell in differences.summary(found.cases)] == [
         "3 cases in both files, 2 of them ok in both",

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bench.analysis.statistics import log_t_interval, relative_spread
+from bench.analysis.statistics import log_t_interval
 
 
 def test_the_interval_of_three_times_by_hand() -> None:
@@ -47,9 +47,3 @@ def test_it_scales_with_the_times() -> None:
     times = [1.0, 1.2, 0.9]
     low, high = log_t_interval(times)
     assert log_t_interval([1000 * t for t in times]) == pytest.approx((1000 * low, 1000 * high))
-
-
-def test_the_spread_is_the_interquartile_range_over_the_median() -> None:
-    assert relative_spread((1.0, 2.0, 3.0, 4.0, 5.0)) == pytest.approx((4 - 2) / 3)
-    assert relative_spread((5.0, 5.0)) == 0
-    assert math.isnan(relative_spread((5.0,)))

@@ -40,16 +40,16 @@ def looks_after(samples_ms: list[float], calls: int = 1) -> list[int]:
     return looks
 
 
-def test_it_looks_after_every_50_ms_of_samples_and_after_each_longer_one() -> None:
-    assert looks_after([20.0] * 6) == [0, 0, 1, 1, 1, 2]
-    assert looks_after([400.0, 30.0, 30.0]) == [1, 1, 2]
-    assert looks_after([1.0] * 4, calls=25) == [0, 1, 1, 2]
+def test_it_looks_after_every_100_ms_of_samples_and_after_each_longer_one() -> None:
+    assert looks_after([40.0] * 6) == [0, 0, 1, 1, 1, 2]
+    assert looks_after([400.0, 60.0, 60.0]) == [1, 1, 2]
+    assert looks_after([1.0] * 4, calls=50) == [0, 1, 1, 2]
 
 
 def test_it_looks_twice_at_each_end_and_keeps_all_but_the_first_of_all_in_order() -> None:
     device = MadeUp(float)
     canary = Canary(device, "cpu")
     canary.at_an_end()
-    canary.among(lambda calls: 60.0)(1)
+    canary.among(lambda calls: 100.0)(1)
     canary.at_an_end()
     assert canary.samples_ms == (2.0, 3.0, 4.0, 5.0, 6.0)

@@ -4,6 +4,8 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -150,6 +152,26 @@ def test_set_up_is_timed_and_weighed_apart(server: Server) -> None:
     assert facts.plan_bytes == 2**24
     assert facts.peak_bytes is not None and 2**24 < facts.peak_bytes < 2**24 + 2**20
     assert min(facts.samples_ms) < 400
+
+
+DEPENDENT = """
+import os, sys, threading, time
+from bench.measure.worker import die_with_the_reader
+os.setsid()
+threading.Thread(target=die_with_the_reader, args=(1,), daemon=True).start()
+print("started", flush=True)
+time.sleep(3600)
+"""
+
+
+def test_where_the_system_ends_no_orphans_a_thread_does() -> None:
+    process = subprocess.Popen([sys.executable, "-c", DEPENDENT], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"started\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.stdout.close()
+    assert process.wait(30) == -signal.SIGKILL
 
 
 def test_processes_are_apart_and_results_come_back(server: Server) -> None:

@@ -62,6 +62,15 @@ def test_the_share_is_of_the_ceiling_and_what_is_neither_plan_nor_result_is_work
     assert (unknown.ceiling_share, unknown.workspace_bytes, unknown.canary_ms) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("samples_ms", "spread"), [((5.0, 1.0, 3.0, 2.0, 4.0), (4 - 2) / 3), ((5.0, 5.0), 0.0), ((5.0,), None)]
+)
+def test_the_spread_is_the_interquartile_range_over_the_median(
+    samples_ms: tuple[float, ...], spread: float | None
+) -> None:
+    assert derive(CASE, replace(FACTS, samples_ms=samples_ms)).spread == spread
+
+
 @pytest.mark.parametrize(("direction", "times"), [("fwd", 1.0), ("bwd", 2.5), ("fwdbwd", 3.5)])
 def test_the_backward_pass_counts_two_and_a_half_times(direction: str, times: float) -> None:
     forward = derive(CASE, FACTS).tflops
