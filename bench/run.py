@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         return _measure(server, options, run, cases)
 
 
-def chosen(names: str, imports: Sequence[str]) -> dict[str, Variant]:
+def chosen(names: str, imports: Sequence[str], option: str = "--variants") -> dict[str, Variant]:
     """The variants asked for, by name; UserError repeats a name or module that is not to be had."""
     from variants import registry
 
@@ -60,7 +60,7 @@ def chosen(names: str, imports: Sequence[str]) -> dict[str, Variant]:
     wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
-            raise UserError(f"--variants: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
+            raise UserError(f"{option}: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
     return {name: known[name] for name in dict.fromkeys(wanted)}
 
 

@@ -35,6 +35,7 @@ def test_variants_never_import_bench(path: Path) -> None:
         ("bench/plan", {"torch", "pandas", "seaborn", "bench.measure", "bench.analysis"}),
         ("bench/results", {"torch", "pandas", "seaborn", "bench.measure", "bench.analysis", "bench.plan"}),
         ("bench/measure", {"pandas", "seaborn", "bench.analysis", "bench.report"}),
+        ("bench/checks", {"pandas", "seaborn", "bench.analysis", "bench.plan"}),
         ("bench/analysis", {"torch", "bench.measure", "bench.plan"}),
     ],
 )
@@ -84,4 +85,4 @@ def test_help_answers_at_once_with_examples(command: str) -> None:
 
 
 def test_the_commands_are_all_here() -> None:
-    assert set(COMMANDS) >= {"run", "report", "compare", "show"}
+    assert set(COMMANDS) >= {"run", "report", "compare", "show", "verify"}

@@ -46,7 +46,7 @@ def test_the_set_up_is_what_ci_runs() -> None:
 
 
 def test_the_example_variant_and_the_lines_of_pandas_run(tmp_path: Path) -> None:
-    example, pandas_lines = blocks("python")
+    example, _, pandas_lines = blocks("python")
     (tmp_path / "mine.py").write_text(example)
     arguments = ["--import", "mine.py", "--variants", "mine,sdpa", "--mask", "full,causal", "--seq", "64,128"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -69,6 +69,16 @@ def test_the_example_variant_and_the_lines_of_pandas_run(tmp_path: Path) -> None
     )
     read = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert read.stdout.strip() == "True"
+
+
+def test_the_example_of_a_pytest_function_runs(tmp_path: Path) -> None:
+    example, function, _ = blocks("python")
+    (tmp_path / "mine.py").write_text(example)
+    (tmp_path / "test_mine.py").write_text(function.replace("bench.verify.checks()", "['hidden', 'weights']"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    out = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "2 passed" in out.stdout, out.stdout
 
 
 def test_the_numbers_shown_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:

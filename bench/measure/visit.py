@@ -20,7 +20,7 @@ from bench.measure.canary import Canary
 from bench.measure.conditions import Watch
 from bench.measure.device import Device, Pass, Usage, device_of
 from bench.measure.inputs import make_inputs, make_upstream
-from bench.measure.kernels import COMPILED, KernelTrace
+from bench.measure.kernels import KernelTrace, misfit
 from bench.measure.memory import ResidentPeak
 from bench.measure.sampling import Policy, Samples, sample
 from bench.results.columns import Case, Conditions, Facts
@@ -73,7 +73,7 @@ def visit(request: Request, ready: Callable[[], None] = lambda: None) -> Facts:
         device,
         lambda: accuracy.judge(trace.wrap(attention), problem, case.direction, request.seed + 1, exact=variant.exact),
     )
-    reason = verdict.reason or globals.changed(state) or _other_kernel(variant, trace.kernel())
+    reason = verdict.reason or globals.changed(state) or misfit(variant.compiled, variant.kernel, trace.kernel())
     found = partial(
         Facts,
         plan_ms=plan_ms,
@@ -187,11 +187,3 @@ def _stopwatch(device: Device, step: Callable[[], T]) -> tuple[T, float]:
     result = step()
     device.synchronize()
     return result, round((time.perf_counter() - start) * 1e3, 6)
-
-
-def _other_kernel(variant: Variant, ran: str) -> str | None:
-    if variant.compiled and ran != COMPILED:
-        return "was not compiled: torch.compile fell back to eager execution"
-    if variant.kernel and ran != variant.kernel:
-        return f"forces the {variant.kernel} kernel, but {ran} ran"
-    return None

@@ -36,7 +36,7 @@ def check(name: str, problem: Problem, direction: str) -> None:
     torch._dynamo.reset()  # past its recompile limit a compiled variant would not be compiled
     variant = VARIANTS[name]
     attention = variant.bind(problem, variant.prepare(problem))
-    verdict = judge(attention, problem, direction, seed=7)
+    verdict = judge(attention, problem, direction, seed=7, exact=variant.exact)
     assert verdict.reason is None, f"{name} on {label(problem, direction)}: {verdict.reason}"
 
 
