@@ -14,7 +14,7 @@ Shapes = Callable[[Subject, bool], Iterable[Problem]]
 
 
 def _of(shapes: Shapes, *directions: str) -> Callable[[Subject, bool], Iterator[Trial]]:
-    return lambda subject, thorough: trials(subject, shapes(subject, thorough), directions or ("fwd",))
+    return lambda subject, thorough: trials(subject, shapes(subject, thorough), thorough, directions or ("fwd",))
 
 
 def _single(subject: Subject, thorough: bool) -> Iterator[Problem]:

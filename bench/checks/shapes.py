@@ -25,7 +25,7 @@ SHORT = ((129, 129), (40, 129), (129, 40), (65, 65))
 HEADS = ((4, 2), (2, 2), (3, 1), (1, 1), (4, 4))
 HEAD_DIMS = (64, 32, 128, 40, 80, 96, 256)
 _LONGEST_IN_16_BITS = 130  # many CPUs take long over products in 16 bits
-_OF_COMPILED = 6  # each takes seconds to compile
+_OF_COMPILED = {False: 3, True: 12}  # quick and thorough: each takes seconds to compile
 
 
 def masks(subject: Subject) -> list[Mask]:
@@ -57,8 +57,10 @@ def short_shapes(subject: Subject, thorough: bool) -> Iterator[Problem]:
             yield Problem(2, 4, 2, n_q, n_kv, (64, 40)[i % 2], dtype, device, mask)
 
 
-def trials(subject: Subject, problems: Iterable[Problem], directions: tuple[str, ...] = ("fwd",)) -> Iterator[Trial]:
+def trials(
+    subject: Subject, problems: Iterable[Problem], thorough: bool, directions: tuple[str, ...] = ("fwd",)
+) -> Iterator[Trial]:
     """A trial of each problem and direction that the variant takes; few where each has to be compiled."""
     found = (Trial(p, d, seed) for seed, p in enumerate(problems) for d in directions)
     taken = (trial for trial in found if subject.takes(trial))
-    return islice(taken, _OF_COMPILED) if subject.variant.compiled else taken
+    return islice(taken, _OF_COMPILED[thorough]) if subject.variant.compiled else taken

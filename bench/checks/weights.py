@@ -33,9 +33,9 @@ def read(subject: Subject, problem: Problem, q: Tensor, k: Tensor, keys: Sequenc
     columns = torch.zeros(batch * d, problem.seq_kv, dtype=k.dtype)
     columns[torch.arange(len(keys)), torch.tensor(list(keys))] = 1.0
     v = columns.view(batch, 1, d, problem.seq_kv).mT.expand(-1, problem.kv_heads, -1, -1).contiguous().to(k.device)
-    many = [x.expand(batch, -1, -1, -1).contiguous() for x in (q, k)]
+    q, k = (x.expand(batch, -1, -1, -1).contiguous() for x in (q, k))
     with torch.no_grad():
-        out = attention(*many, v)  # (batch, heads, n_q, d)
+        out = attention(q, k, v)  # (batch, heads, n_q, d)
     return out.permute(1, 2, 0, 3).flatten(2)[:, :, : len(keys)].cpu()
 
 
@@ -117,7 +117,8 @@ def _check_scale(weights: Tensor, seen: Tensor, problem: Problem, q: Tensor, k: 
     """The logarithms of the weights rise with the exact scores, one for one.
 
     A norm of the result does not see a scale that is off by less than two roundings; this slope over all pairs does.
-    It may be off by half a rounding, as when the scale itself was rounded, and by what chance does to the rest.
+    It may be off by half a rounding, as when the scale itself was rounded, and by what chance does to the rest; and a
+    weight may be off that slope by the roundings that a result may be off.
     """
     scores = _scores(problem, q, k)
     counts = seen.sum(1).clamp_min(1)
@@ -129,6 +130,10 @@ def _check_scale(weights: Tensor, seen: Tensor, problem: Problem, q: Tensor, k: 
     if information < 1.0:
         return 0.0
     slope = float((ds * dl).sum()) / information
+    pairs = int(seen.sum()) * weights.shape[0]
+    spread, allowed = float((dl - slope * ds).square().sum() / pairs) ** 0.5, FLOOR * rounding(q.dtype, 1.0)
+    if not spread <= allowed:
+        raise Wrong(f"weights are off by {spread:.1e}, root mean square, in a way that no scale explains")
     eps = torch.finfo(q.dtype).eps
     allowed = eps * (0.5 + 2 / math.sqrt(information)) + 8 * torch.finfo(torch.float32).eps
     if not abs(slope - 1) <= allowed:

@@ -104,7 +104,7 @@ def summed_in_half(problem: Problem) -> Attention:
     def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         k, v = repeated(problem, k), repeated(problem, v)
         scores = ((q * problem.scale) @ k.mT).masked_fill(~visible, -torch.inf)[:, :, empty:]
-        out = (scores.softmax(-1).half().float() @ v).half().to(q.dtype)
+        out = (scores.softmax(-1).half().float() @ v.float()).half().to(q.dtype)
         return torch.cat((torch.zeros_like(q[:, :, :empty]), out), 2)
 
     return run
@@ -207,7 +207,11 @@ def _from_mistakes(name: str) -> Make:
 
 
 def _backward(name: str) -> Mutant:
-    return Mutant(mistakes.BACKWARD_MISTAKES[name][0], ("gradients",), lambda p: p.seq_kv > 2 and p.seq_q > 1)
+    return Mutant(
+        mistakes.BACKWARD_MISTAKES[name][0],
+        ("gradients",),
+        lambda p: p.seq_kv > 2 and p.seq_q > 1 and p.empty_rows == 0,
+    )
 
 
 def _d_model(problem: Problem) -> Attention:
@@ -233,22 +237,24 @@ MUTANTS: dict[str, Mutant] = {
     "window one-sided": Mutant(mistakes.one_sided, WEIGHTS, windowed),
     "one global token short": Mutant(mistakes.fewer_globals, WEIGHTS, lambda p: (p.mask.global_tokens or 0) > 1),
     "global rows without columns": Mutant(mistakes.global_rows_only, WEIGHTS, with_globals),
-    "global token counted twice": Mutant(global_twice, ("agreement", "weights"), with_globals),
+    "global token counted twice": Mutant(global_twice, ("weights",), with_globals),
     "mask ignored": Mutant(mistakes.mask_ignored, WEIGHTS),
     "last ragged block of keys dropped": Mutant(mistakes.whole_blocks_of_keys, WEIGHTS, _ragged(128)),
     "last ragged block of rows dropped": Mutant(mistakes.whole_blocks_of_rows, WEIGHTS, _ragged(128)),
     "padded keys attended": Mutant(mistakes.padded_keys, WEIGHTS),
     "first block only": Mutant(first_block_only, WEIGHTS),
     "offset overflow": Mutant(offsets_wrapped, WEIGHTS),
-    "running maximum not rescaled": Mutant(mistakes.no_rescaling, ("agreement",)),
+    "running maximum not rescaled": Mutant(mistakes.no_rescaling, ("weights",)),
     "summed in half precision": Mutant(summed_in_half, ("weights",)),
-    "biased by position": Mutant(biased_by_position, ("weights", "agreement", "order")),
+    "biased by position": Mutant(biased_by_position, ("weights",)),
     "another kv head": Mutant(mistakes.next_kv_head, ("apart",), _grouped),
     "heads mixed": Mutant(mistakes.heads_mixed, ("apart",)),
     "the first batch element's keys": Mutant(mistakes.first_batch_only, ("apart",)),
-    "memoised": Mutant(memoised, ("apart",)),
+    "memoised": Mutant(memoised, ("apart", "repeat")),
     "dropout left on": Mutant(mistakes.dropout, ("repeat",)),
-    "state of the previous shape": Mutant(keeps_the_previous_shape, ("repeat",), lambda p: p.mask.window is not None),
+    "state of the previous shape": Mutant(
+        keeps_the_previous_shape, ("repeat", "weights"), lambda p: p.mask.window is not None
+    ),
     "writes into its inputs": Mutant(writes_into_keys, ("repeat", "agreement")),
     "returns another dtype": Mutant(other_dtype, ("agreement",)),
     "strides ignored": Mutant(strides_ignored, ("layout",)),
