@@ -58,8 +58,8 @@ def test_a_right_variant_passes_a_check_and_says_what_was_tried(mine: str, capsy
     assert main([name(mine, "right"), "--import", mine, "--check", "hidden", "--device", "cpu"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == name(mine, "right")
-    assert out[1].split()[:3] == ["ok", "hidden", "4"]
-    assert out[-1] == "1 variants, 4 problems: all right; 0 properties noted"
+    assert out[1].split()[:3] == ["ok", "hidden", "14"]
+    assert out[-1] == "1 variants, 14 problems: all right; 0 properties noted"
 
 
 def test_a_wrong_one_is_named_shrunk_and_can_be_repeated(

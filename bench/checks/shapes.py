@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from bench.checks.subject import Subject, Trial
@@ -49,12 +50,13 @@ def all_shapes(subject: Subject, thorough: bool) -> Iterator[Problem]:
 
 
 def short_shapes(subject: Subject, thorough: bool) -> Iterator[Problem]:
-    """Every mask at two short lengths, or at four; two batch elements and grouped heads, which may be mixed up."""
+    """Every mask at two short lengths, or at four; two batch elements and heads, grouped if may be, to be mixed up."""
     device = subject.machine.device
     for i, mask in enumerate(masks(subject)):
         for j, (n_q, n_kv) in enumerate(SHORT if thorough else (SHORT[0], SHORT[1 + i % 3])):
             dtype = DTYPES[(i + j) % len(DTYPES)] if j else "float32"
-            yield Problem(2, 4, 2, n_q, n_kv, (64, 40)[i % 2], dtype, device, mask)
+            grouped = Problem(2, 4, 2, n_q, n_kv, (64, 40)[i % 2], dtype, device, mask)
+            yield grouped if subject.takes(Trial(grouped)) else replace(grouped, kv_heads=4)
 
 
 def trials(
