@@ -35,6 +35,7 @@ EXAMPLES = """\
   python -m bench.verify sdpa --check weights --mask causal+window:4 --seq 16 --dtype bfloat16"""
 
 _SIZES = ("batch", "heads", "kv_heads", "seq_q", "seq", "head_dim")
+_ONE = ("mask", "direction", "dtype", *_SIZES)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,10 +65,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="give a check up after this long (default: 5m)",
     )
-    one = p.add_argument_group("one problem alone (with --mask or --seq; the rest has defaults)")
+    one = p.add_argument_group("one problem alone (any of these; the rest has defaults)")
     one.add_argument("--mask", type=cli.explained(Mask.parse))
-    one.add_argument("--direction", type=cli.explained(cli.one_of(*DIRECTIONS)), default="fwd")
-    one.add_argument("--dtype", type=cli.explained(cli.one_of(*DTYPES)), default="float32")
+    one.add_argument("--direction", type=cli.explained(cli.one_of(*DIRECTIONS)), help="default: fwd")
+    one.add_argument("--dtype", type=cli.explained(cli.one_of(*DTYPES)), help="default: float32")
     for name in _SIZES:
         one.add_argument(f"--{name.replace('_', '-')}", type=cli.explained(count), metavar="N")
     return p
@@ -91,7 +92,7 @@ def main(argv: list[str]) -> int:
         ]
     if options.junit:
         cli.write("--junit", options.junit, junit(outcomes))
-    if options.check is None and options.mask is None:
+    if options.check is None and not any(getattr(options, name) for name in _ONE):
         _print_costs()
     return _conclude(outcomes)
 
@@ -118,11 +119,12 @@ def _outcomes(server: Server, options: argparse.Namespace, variant: Variant, mac
     from bench.show import here
 
     told = here(variant, machine)
-    if told.startswith("no: "):
-        print(f"{variant.name}: not checked here ({told.removeprefix('no: ')})", flush=True)
+    only = _one_problem(options, variant, machine)
+    refused = variant.refusal(only.problem, machine, only.direction) if only else None
+    if told.startswith("no: ") or refused:
+        print(f"{variant.name}: not checked here ({refused or told.removeprefix('no: ')})", flush=True)
         return
     print(variant.name, flush=True)
-    only = _one_problem(options, variant, machine)
     for check in CHECKS.values():
         if options.check in (None, check.name) and (variant.exact or not check.exact):
             finding = _finding(server, options, variant.name, machine, check.name, only)
@@ -150,10 +152,10 @@ def _finding(
 
 
 def _one_problem(options: argparse.Namespace, variant: Variant, machine: Machine) -> Trial | None:
-    """The one problem that the options describe, if they do. UserError where the variant does not take it."""
+    """The one problem that the options describe, if they do. UserError where there is no such problem."""
     from bench.checks.subject import Trial
 
-    if options.mask is None and not any(getattr(options, name) for name in _SIZES):
+    if not any(getattr(options, name) for name in _ONE):
         return None
     seq, heads = options.seq or 129, options.heads or 4
     try:
@@ -164,15 +166,13 @@ def _one_problem(options: argparse.Namespace, variant: Variant, machine: Machine
             seq_q=options.seq_q or seq,
             seq_kv=seq,
             head_dim=options.head_dim or 64,
-            dtype=options.dtype,
+            dtype=options.dtype or DTYPES[0],
             device=machine.device,
             mask=options.mask or variant.some_mask(),
         )
     except ValueError as error:
         raise UserError(str(error)) from None
-    if reason := variant.refusal(problem, machine, options.direction):
-        raise UserError(f"{variant.name}: does not take this problem: {reason}")
-    return Trial(problem, options.direction, options.seed)
+    return Trial(problem, options.direction or "fwd", options.seed)
 
 
 def _lines(outcome: Outcome, imports: Sequence[str]) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _print_costs() -> None:
 def _conclude(outcomes: Sequence[Outcome]) -> int:
     """The last line, and the exit status. Having checked nothing is no success."""
     if not any(outcome.finding.tried for outcome in outcomes):
-        raise UserError("VARIANT: nothing was checked: none of them runs here")
+        raise UserError("VARIANT: nothing was checked; none of them runs here, or takes this problem")
     failed = [outcome for outcome in outcomes if outcome.failed]
     noted = sum(outcome.finding.reason is not None for outcome in outcomes) - len(failed)
     tried = sum(outcome.finding.tried for outcome in outcomes)

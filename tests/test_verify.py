@@ -58,8 +58,10 @@ def test_a_right_variant_passes_a_check_and_says_what_was_tried(mine: str, capsy
     assert main([name(mine, "right"), "--import", mine, "--check", "hidden", "--device", "cpu"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == name(mine, "right")
-    assert out[1].split()[:3] == ["ok", "hidden", "14"]
-    assert out[-1] == "1 variants, 14 problems: all right; 0 properties noted"
+    said, check, tried, *_ = out[1].split()
+    assert (said, check) == ("ok", "hidden")
+    assert int(tried) >= 4
+    assert out[-1] == f"1 variants, {tried} problems: all right; 0 properties noted"
 
 
 def test_a_wrong_one_is_named_shrunk_and_can_be_repeated(
@@ -101,10 +103,10 @@ def test_what_hangs_is_given_up_and_wrong(mine: str, capsys: pytest.CaptureFixtu
         (["nope"], "VARIANT: 'nope' is not registered; accepted: all, chunked"),
         (["sdpa", "--check", "nope"], "--check: 'nope' is not a check; accepted: kernel, "),
         (["sdpa", "--mask", "casual"], "--mask: mask 'casual'"),
-        (["sliding_window", "--mask", "full"], "sliding_window: does not take this problem: needs a window"),
+        (["sliding_window", "--mask", "full"], "nothing was checked; none of them runs here, or takes this problem"),
         (["sdpa", "--heads", "4", "--kv-heads", "3"], "kv_heads: 3 does not divide 4 heads"),
         (["sdpa", "--quick", "--thorough"], "not allowed with argument --quick"),
-        (["sdpa_cudnn", "--device", "cpu"], "nothing was checked: none of them runs here"),
+        (["sdpa_cudnn", "--device", "cpu"], "nothing was checked; none of them runs here"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

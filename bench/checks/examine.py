@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -69,30 +70,28 @@ def examine(
 def examined(subject: Subject, check: Check, trials: Iterable[Trial], examples: int | None = None) -> Finding:
     """The same of a variant in hand. Beyond the trials, Hypothesis draws so many examples of shapes like theirs, and
     shrinks what fails; None for neither."""
-    begun, tried, used = time.monotonic(), 0, 0.0
+    begun = time.monotonic()
+    uses: list[float] = []
     largest: Trial | None = None
 
+    def ask(trial: Trial) -> str | None:
+        asked = _ask(subject, check, trial)
+        if isinstance(asked, float):
+            uses.append(asked)
+        return asked if isinstance(asked, str) else None
+
     def finding(reason: str | None = None, trial: Trial | None = None) -> Finding:
-        return Finding(check.name, tried, 1.0 if reason else used, reason, trial, time.monotonic() - begun)
+        failed, used = int(reason is not None), 1.0 if reason else max(uses, default=0.0)
+        return Finding(check.name, len(uses) + failed, used, reason, trial, time.monotonic() - begun)
 
     for trial in trials:
-        asked = _ask(subject, check, trial)
-        if asked is None:
-            continue
-        tried += 1
-        if isinstance(asked, str):
-            if examples is None:
-                return finding(asked, trial)
-            smallest, why = _smallest(trial, _MOST_TO_SHRINK, lambda t: _ask(subject, check, t)) or (trial, asked)
-            return finding(why, smallest)
-        used = max(used, asked)
+        if reason := ask(trial):
+            told = finding(reason, trial)
+            smaller = None if examples is None else _smallest(trial, _MOST_TO_SHRINK, ask)
+            return replace(told, reason=smaller[1], trial=smaller[0]) if smaller else told
         largest = _larger(largest, trial)
-    if examples and largest is not None:
-        found = _smallest(largest, examples, lambda t: _ask(subject, check, t))
-        tried += examples
-        if found is not None:
-            return finding(found[1], found[0])
-    return finding()
+    found = _smallest(largest, examples, ask) if examples and largest and uses else None
+    return finding(found[1], found[0]) if found else finding()
 
 
 def _larger(largest: Trial | None, trial: Trial) -> Trial:
@@ -108,7 +107,7 @@ def _ask(subject: Subject, check: Check, trial: Trial) -> float | str | None:
         return None
     torch.manual_seed(trial.seed)
     try:
-        return check.ask(subject, trial)
+        return float(check.ask(subject, trial))
     except Unsupported:
         return None
     except Wrong as wrong:
@@ -117,16 +116,16 @@ def _ask(subject: Subject, check: Check, trial: Trial) -> float | str | None:
         return reason_of(error)
 
 
-def _smallest(largest: Trial, examples: int, ask: Callable[[Trial], float | str | None]) -> tuple[Trial, str] | None:
+def _smallest(largest: Trial, examples: int, ask: Callable[[Trial], str | None]) -> tuple[Trial, str] | None:
     """The smallest trial that fails, and why, as Hypothesis finds and shrinks it among those no larger."""
     reasons: dict[Trial, str] = {}
     end = time.monotonic() + _SEARCHING_S
 
     def fails(trial: Trial) -> bool:
-        answer = reasons.get(trial) if time.monotonic() > end else ask(trial)
-        if isinstance(answer, str):
-            reasons[trial] = answer
-        return isinstance(answer, str)
+        reason = reasons.get(trial) if time.monotonic() > end else ask(trial)
+        if reason:
+            reasons[trial] = reason
+        return reason is not None
 
     quiet = hypothesis.settings(
         max_examples=examples, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
@@ -162,10 +161,10 @@ def command(name: str, imports: Sequence[str], check: str, trial: Trial) -> str:
     """The command that repeats this one trial."""
     p: Problem = trial.problem
     words = [
-        *("python -m bench.verify", name, *(f"--import {module}" for module in imports)),
+        *("python", "-m", "bench.verify", name, *(word for module in imports for word in ("--import", module))),
         *("--check", check, "--mask", str(p.mask), "--direction", trial.direction, "--seed", str(trial.seed)),
         *("--batch", str(p.batch), "--heads", str(p.heads), "--kv-heads", str(p.kv_heads)),
         *("--seq-q", str(p.seq_q), "--seq", str(p.seq_kv), "--head-dim", str(p.head_dim), "--dtype", p.dtype),
         *("--device", p.device),
     ]
-    return " ".join(words)
+    return shlex.join(words)

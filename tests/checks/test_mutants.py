@@ -1,6 +1,6 @@
 """The checker is checked: every mutant is caught by the check that names its mistake, and nothing right is accused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -33,11 +33,13 @@ def first_finding(subject: Subject, names: tuple[str, ...] = tuple(CHECKS)) -> F
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_is_caught_by_the_check_that_names_its_mistake(name: str) -> None:
+def test_a_mutant_is_caught_by_the_check_that_names_its_mistake(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     subject = Subject(MUTANTS[name].variant(name), MACHINE)
     found = first_finding(subject, MUTANTS[name].checks)
     assert found is not None, f"{name} is not caught"
-    print(f"{name:40} {found.check:12} {found.reason}")
+    record_property("mutant", f"{name:36} {found.check:10} {found.reason}")
 
 
 @pytest.mark.slow
