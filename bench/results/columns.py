@@ -126,7 +126,7 @@ class Derived:
     latency_ms: float | None = column("median of samples_ms")
     spread: float | None = column("interquartile range of samples_ms over their median")
     canary_ms: float | None = column("median of canary_samples_ms")
-    tflops: float | None = column("TFLOP/s: the visible pairs' floating-point operations over the latency")
+    tflops: float | None = column("TFLOP/s: the visible pairs' floating-point operations over the latency; exact variants only")
     ceiling_share: float | None = column("tflops over ceiling_tflops; above 1, one of the two is wrong")
     workspace_bytes: int | None = column("peak_bytes less plan_bytes and result_bytes")
 
@@ -178,7 +178,7 @@ class Row:
     @property
     def derived(self) -> Derived:
         """What the facts amount to."""
-        return derive(self.case, self.facts, self.ceiling)
+        return derive(self.case, self.facts, self.ceiling, self.exact)
 
     @property
     def key(self) -> tuple[str, int, Case]:
@@ -207,16 +207,16 @@ class Row:
         return row
 
 
-def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling()) -> Derived:
+def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling(), exact: bool = True) -> Derived:
     """Medians, the rate from the mask's visible pairs and its share of the ceiling, and what memory is neither plan
-    nor result. The one place where any of them is computed."""
+    nor result. The one place where any of them is computed. An approximation has no rate: it need not do that work."""
     canary = facts.conditions.canary_samples_ms
     canary_ms = statistics.median(canary) if canary else None
     if facts.status != "ok":
         return Derived(None, None, canary_ms, None, None, None)
     latency_ms = statistics.median(facts.samples_ms)
-    tflops = case.problem().flops(case.direction) / latency_ms / 1e9
-    share = tflops / ceiling.ceiling_tflops if ceiling.ceiling_tflops else None
+    tflops = case.problem().flops(case.direction) / latency_ms / 1e9 if exact else None
+    share = tflops / ceiling.ceiling_tflops if tflops and ceiling.ceiling_tflops else None
     return Derived(latency_ms, _spread(facts.samples_ms), canary_ms, tflops, share, _workspace(facts))
 
 

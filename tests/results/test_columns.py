@@ -58,6 +58,8 @@ def test_the_share_is_of_the_ceiling_and_what_is_neither_plan_nor_result_is_work
     assert derived.ceiling_share == pytest.approx(derived.tflops / 2.0)
     assert derived.workspace_bytes == 2**24 - 2**20 - 2**21
     assert derived.canary_ms == 10.5
+    approximate = derive(CASE, FACTS, Ceiling(ceiling_tflops=2.0), exact=False)
+    assert approximate == replace(derived, tflops=None, ceiling_share=None)  # it need not do that work
     unknown = derive(CASE, replace(FACTS, result_bytes=None, conditions=Conditions()))
     assert (unknown.ceiling_share, unknown.workspace_bytes, unknown.canary_ms) == (None, None, None)
 
