@@ -96,8 +96,8 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_header(path: Path, header: list[str], records: Iterator[tuple[int, list[str]]]) -> None:
-    """Every declared column once; others may stand beside them."""
-    missing = [name for name in COLUMNS if name not in header]
+    """Every declared column once; others may stand beside them, and those that may be empty may be missing."""
+    missing = [name for name, declared in COLUMNS.items() if name not in header and not declared.optional]
     if missing:
         named = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
         _, first = next(records, (0, []))

@@ -12,14 +12,15 @@ import pandas as pd
 from bench.analysis.cases import BADNESS
 from bench.analysis.groups import PROBLEM, by, describe, groups, machine, records, varying
 from bench.analysis.text import TO, length, percent, plain, significant, size, times
-from bench.results.columns import FAILURES, STRAY
+from bench.results.columns import CROWDED, FAILURES, STRAY
 
 WORDS = ("variant", "kernel")  # columns of words; all others hold numbers
 _BOLD_IF_BEST = ("variant", "latency ms")
 _APPROXIMATE = "≈ approximates softmax attention, so it is ranked apart"
 _DISTURBED = (
     f"visits: how many were quiet, where not all were; in the others the canary took over {percent(STRAY - 1)} longer "
-    "than its best. Times are those of quiet visits, where there are any"
+    f"than its best, or other processes took over {percent(CROWDED)} of the threads' time. Times are those of quiet "
+    "visits, where there are any"
 )
 _ABOVE = "above 100 % of the machine's ceiling: the ceiling or the operations are counted wrongly, so trust neither"
 
@@ -51,7 +52,8 @@ def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
     ok = cases[cases["status"] == "ok"]
     lines = [Cell(machine(cases))]
     if len(ok):
-        lines.append(Cell(f"{ok['quiet'].sum()} of {ok['visits'].sum()} visits were quiet"))
+        quiet, visits = ok["quiet"].sum(), ok["visits"].sum()
+        lines.append(Cell(f"{quiet} of {visits} visits were quiet", "bad" if 2 * quiet < visits else ""))
     if baseline not in set(cases["variant"]):
         others = ", ".join(sorted(map(plain, cases["variant"].unique())))
         lines.append(Cell(f"no speed-ups: {plain(baseline)} is not in these results; --baseline takes {others}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -18,21 +19,39 @@ class Watch:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._switches = _involuntary_switches()
+        self._begun = time.perf_counter()
+        self._switches, self._own_s = _involuntary_switches(), time.process_time()
         self._times = psutil.cpu_times()
 
     def conditions(self, canary_samples_ms: tuple[float, ...]) -> Conditions:
         """What was seen up to now."""
+        times, own_s, wall_s = psutil.cpu_times(), time.process_time(), time.perf_counter() - self._begun
         switches = _involuntary_switches() - self._switches
-        steal = _steal(self._times, psutil.cpu_times())
+        steal = _steal(self._times, times)
+        others_s = _busy_s(times) - _busy_s(self._times) - (own_s - self._own_s)
+        crowding = _crowding(others_s / wall_s) if self._kind == "cpu" else None
         gpu = nvidia(torch.cuda.get_device_properties().uuid) if _is_nvidia(self._kind) else {}
         load = round(psutil.getloadavg()[0], 2)
-        return Conditions(canary_samples_ms, load=load, steal=steal, involuntary_switches=switches, **gpu)
+        return Conditions(
+            canary_samples_ms, crowding=crowding, load=load, steal=steal, involuntary_switches=switches, **gpu
+        )
 
 
 def _involuntary_switches() -> int:
     """Of all threads of this process; psutil counts the first alone."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _busy_s(times: Any) -> float:
+    """CPU time that all processes have had; guests are counted as users already."""
+    return float(sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq")))
+
+
+def _crowding(others: float) -> float:
+    """Others keep so many cores busy: how much of that the cores left free by our threads cannot hold, for each of
+    these threads."""
+    cores, threads = psutil.cpu_count(logical=True) or 1, torch.get_num_threads()
+    return round(max(0.0, others - max(0, cores - threads)) / threads, 3)
 
 
 def _steal(before: Any, after: Any) -> float | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bench.measure.outlook import Outlook
-from bench.results.columns import STRAY, Case, Ceiling, Environment, Facts, Row, derive
+from bench.results.columns import CROWDED, STRAY, Case, Ceiling, Environment, Facts, Row, derive
 from variants.machine import Machine
 from variants.registry import Variant
 
@@ -46,25 +46,25 @@ class Visit:
 
 
 class _Canaries:
-    """The canary of every visit that was ok, so that any can be held against the run's best."""
+    """The canary and the crowding of every visit that was ok, so that any can be held against the run's best."""
 
     def __init__(self) -> None:
-        self._ms: dict[Case, list[float]] = defaultdict(list)
+        self._seen: dict[Case, list[tuple[float, float]]] = defaultdict(list)
         self._best: dict[str, float] = {}  # by cache: a cold one slows the canary too
 
     def learn(self, case: Case, facts: Facts) -> None:
         canary_ms = derive(case, facts).canary_ms
         if facts.status == "ok" and canary_ms is not None:
-            self._ms[case].append(canary_ms)
+            self._seen[case].append((canary_ms, facts.conditions.crowding or 0.0))
             self._best[case.cache] = min(canary_ms, self._best.get(case.cache, canary_ms))
 
     def disturbed(self, case: Case) -> int:
         """How many of the visits to a case were disturbed."""
-        return sum(ms > STRAY * self._best[case.cache] for ms in self._ms[case])
+        return sum(ms > STRAY * self._best[case.cache] or crowding > CROWDED for ms, crowding in self._seen[case])
 
     def always_disturbed(self, case: Case) -> bool:
         """Whether no visit to the case was quiet."""
-        return 0 < len(self._ms[case]) == self.disturbed(case)
+        return 0 < len(self._seen[case]) == self.disturbed(case)
 
 
 def refusal(run: Run, case: Case) -> str | None:

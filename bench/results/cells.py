@@ -33,9 +33,12 @@ def to_text(value: Any) -> str:
 
 
 def from_text(name: str, column: Column, text: str | None) -> Any:
-    """The value that the text of a cell stands for. ValueError names the column where it is missing or malformed."""
+    """The value that the text of a cell stands for, None for the absence of the column. ValueError names the column
+    where it is malformed, or missing and may not be empty."""
     if text is None:
-        raise ValueError(f"column {name!r} is missing")
+        if not column.optional:
+            raise ValueError(f"column {name!r} is missing")
+        text = ""
     if text == "" and column.type not in ("str", "floats"):
         if column.optional:
             return None

@@ -20,9 +20,11 @@ METHOD = "2"  # raise it when what is measured, or how, changes: numbers of two 
 
 STATUSES = ("ok", "unsupported", "skipped", "oom", "timeout", "wrong", "error", "crashed")
 FAILURES = ("wrong", "error", "crashed")  # a sweep that has one exits with 1
-# A visit is disturbed if its canary took longer than this, over the least of any visit of its run. On a quiet machine
-# nine visits in ten stay below; one without a canary counts as quiet.
+# A visit is disturbed if its canary took longer than STRAY times the least of any visit of its run, which on a quiet
+# machine most do not; or if it was more CROWDED, for where that lasts all run long the least is disturbed as well.
+# What is not known does not count against it.
 STRAY = 1.10
+CROWDED = 0.10
 
 
 def column(meaning: str, **default: Any) -> Any:
@@ -65,6 +67,10 @@ class Conditions:
 
     canary_samples_ms: tuple[float, ...] = column(
         "time of a fixed float32 matrix product before, among and after the samples, in order", default=()
+    )
+    crowding: float | None = column(
+        "CPU time that other processes took while sampling, beyond what our threads left free, over theirs",
+        default=None,
     )
     load: float | None = column(
         "the system's load over one minute when sampling ended, this run included", default=None
@@ -126,7 +132,9 @@ class Derived:
     latency_ms: float | None = column("median of samples_ms")
     spread: float | None = column("interquartile range of samples_ms over their median")
     canary_ms: float | None = column("median of canary_samples_ms")
-    tflops: float | None = column("TFLOP/s: the visible pairs' floating-point operations over the latency; exact variants only")
+    tflops: float | None = column(
+        "TFLOP/s: the visible pairs' floating-point operations over the latency; exact variants only"
+    )
     ceiling_share: float | None = column("tflops over ceiling_tflops; above 1, one of the two is wrong")
     workspace_bytes: int | None = column("peak_bytes less plan_bytes and result_bytes")
 

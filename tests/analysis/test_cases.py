@@ -79,8 +79,13 @@ def test_a_visit_that_failed_is_not_quiet_and_no_yardstick() -> None:
     assert (case["quiet"], case["visits"]) == (1, 2)
 
 
-def test_a_visit_without_a_canary_counts_as_quiet() -> None:
-    assert one(row(canary_samples_ms=()))["quiet"] == 1
+def test_what_is_not_known_does_not_count_against_a_visit() -> None:
+    assert one(row(canary_samples_ms=(), crowding=None))["quiet"] == 1
+
+
+def test_a_crowded_visit_is_disturbed_whatever_its_canary() -> None:
+    case = one(row(ms=1.0, visit=1, crowding=0.09), row(ms=9.0, visit=2, crowding=0.11))
+    assert (case["latency_ms"], case["quiet"], case["visits"]) == (1.0, 1, 2)
 
 
 def test_the_share_belongs_to_the_rate_shown() -> None:

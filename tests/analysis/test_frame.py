@@ -104,18 +104,18 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 def test_one_column_missing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     read([write(path, [row()])])
-    pd.read_csv(path, dtype=str).drop(columns="peak_bytes").to_csv(path, index=False)
-    assert refusal(path).endswith("lacks the columns peak_bytes")
+    pd.read_csv(path, dtype=str).drop(columns="threads").to_csv(path, index=False)
+    assert refusal(path).endswith("lacks the columns threads")
 
 
 def test_a_file_of_an_older_method_is_refused_by_name(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", [row(method="1")])
     lines = list(csv.reader(path.read_text().splitlines()))
-    at = lines[0].index("canary_ms")
+    at = lines[0].index("threads")
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([*line[:at], *line[at + 1 :]] for line in lines)
     assert f"{path}: written by method 1, and method {METHOD} " in refusal(path)
-    assert "lacks canary_ms" in refusal(path)
+    assert "lacks threads" in refusal(path)
 
 
 def test_a_column_twice(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is read of the machine's state: a real process that is set aside, and a driver that is made up."""
 
 import sys
+from collections import namedtuple
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -26,7 +27,24 @@ def test_switches_and_steal_are_what_came_about_since_then(monkeypatch: pytest.M
     monkeypatch.setattr(conditions, "_involuntary_switches", lambda: next(switches))
     monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
     monkeypatch.setattr(psutil, "getloadavg", lambda: (1.234, 9.0, 9.0))
-    assert Watch("cpu").conditions(()) == Conditions(load=1.23, steal=0.2, involuntary_switches=7)
+    monkeypatch.setattr(conditions.time, "perf_counter", iter([100.0, 104.0]).__next__)
+    monkeypatch.setattr(conditions.time, "process_time", iter([7.0, 8.0]).__next__)
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: 2)
+    monkeypatch.setattr(conditions.torch, "get_num_threads", lambda: 2)
+    # All processes had 6 s in 4 s, this one 1: others keep 1.25 cores busy, of which two threads leave none free.
+    assert Watch("cpu").conditions(()) == Conditions(crowding=0.625, load=1.23, steal=0.2, involuntary_switches=7)
+
+
+@pytest.mark.parametrize(
+    ("others", "cores", "threads", "crowding"),
+    [(0.3, 2, 1, 0.0), (1.3, 2, 1, 0.3), (40.0, 64, 16, 0.0), (-0.1, 2, 2, 0.0)],
+)
+def test_others_crowd_only_what_no_free_core_holds(
+    monkeypatch: pytest.MonkeyPatch, others: float, cores: int, threads: int, crowding: float
+) -> None:
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: cores)
+    monkeypatch.setattr(conditions.torch, "get_num_threads", lambda: threads)
+    assert conditions._crowding(others) == pytest.approx(crowding)
 
 
 def test_where_no_steal_is_kept_none_is_told() -> None:
@@ -36,8 +54,7 @@ def test_where_no_steal_is_kept_none_is_told() -> None:
 
 
 def cpu_times(**seconds: float) -> tuple[float, ...]:
-    kind = type("Times", (tuple,), {"steal": seconds["steal"]})
-    return kind(seconds.values())
+    return namedtuple("Times", seconds)(**seconds)
 
 
 @pytest.fixture

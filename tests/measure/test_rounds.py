@@ -183,6 +183,16 @@ def test_a_disturbed_case_is_visited_again_at_the_end_at_most_twice(disturbed: s
     assert len({row.key for row in rows}) == len(rows) == in_rounds + len(revisits)
 
 
+def test_a_crowded_visit_is_disturbed_whatever_its_canary() -> None:
+    def facts(case: Case, number: int) -> Facts:
+        crowding = 0.5 if (case, number) == (DENSE[3], 1) else 0.05
+        return replace(measured(1.0), conditions=Conditions((10.0,), crowding=crowding))
+
+    world = World(facts)
+    world.run(replace(RUN, visits=1), cases=DENSE)
+    assert world.visited[len(DENSE) :] == [(DENSE[3], 2)]
+
+
 def test_cases_without_a_quiet_visit_are_visited_first() -> None:
     world = World(quiet_but({(DENSE[2], 1), (DENSE[4], 1), (DENSE[4], 2)}))
     world.run(cases=DENSE)

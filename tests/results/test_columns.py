@@ -115,12 +115,25 @@ def test_a_case_names_its_problem() -> None:
         ("exact", "yes", "column 'exact': 'yes' is not of type bool"),
         ("samples_ms", "1 x", "column 'samples_ms': '1 x' is not of type floats"),
         ("torch", None, "column 'torch' is missing"),
+        ("heads", None, "column 'heads' is missing"),
     ],
 )
 def test_a_malformed_cell_is_named(column: str, text: str | None, complaint: str) -> None:
     cells = {**ROW.cells(), column: text}
     with pytest.raises(ValueError, match=complaint):
         Row.of_cells({name: cell for name, cell in cells.items() if cell is not None})
+
+
+def test_a_column_that_may_be_empty_may_be_missing() -> None:
+    cells = ROW.cells()
+    for name in ("crowding", "peak_bytes", "canary_samples_ms"):
+        del cells[name]
+    row = Row.of_cells(cells)
+    assert (row.facts.conditions.crowding, row.facts.peak_bytes, row.facts.conditions.canary_samples_ms) == (
+        None,
+        None,
+        (),
+    )
 
 
 def test_the_declaration_prints_itself() -> None:
