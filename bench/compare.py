@@ -75,9 +75,11 @@ def _parts(comparison: Comparison, base: Path, new: Path) -> list[Table | list[C
         differences.only_in(str(name), cases, comparison.axes)
         for name, cases in ((base, comparison.only_base), (new, comparison.only_new))
     ]
+    # How well two runs agree says something only where nothing but the suite itself may differ.
+    repeated = differences.repeatability(comparison.cases) if set(comparison.environment) <= {"commit"} else []
     parts: list[Table | list[Cell]] = [
         [Cell(f"{base} → {new}", "best"), *differences.environments(comparison.environment)],
-        [*differences.summary(comparison.cases), Cell(differences.CONVENTION)],
+        [*differences.summary(comparison.cases), *repeated, Cell(differences.CONVENTION)],
         differences.status_changes(comparison),
         *differences.ratios(comparison.cases),
         *only,

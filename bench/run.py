@@ -151,7 +151,6 @@ def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Seque
             if not options.append_anyway:
                 _same_environment(store.rows[-1].environment, run.environment, path)
             run = replace(run, name=store.rows[-1].run)
-        run = replace(run, ceilings=_ceilings(server, options, run, cases, store.rows))
         interrupted = not _run_rounds(server, options, run, cases, store)
         rows = list(store.rows)
     if rows:
@@ -184,7 +183,11 @@ def _ceilings(
     from bench.measure.ceilings import ceilings
     from bench.measure.server import Died
 
-    known = {row.case.dtype: row.ceiling for row in rows if row.environment == run.environment}
+    known = {
+        row.case.dtype: row.ceiling
+        for row in rows
+        if row.environment == run.environment and row.ceiling.ceiling_tflops is not None
+    }
     missing = sorted({case.dtype for case in cases} - set(known))
     if not missing:
         return known
@@ -230,6 +233,7 @@ def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Se
 
     known = [row for row in store.rows if row.run == run.name]
     try:
+        run = replace(run, ceilings=_ceilings(server, options, run, cases, store.rows))
         with Display(len(cases) - sum(row.visit == 1 for row in known)) as display:
             for row in rounds(
                 run,

@@ -63,8 +63,9 @@ def _draw(options: argparse.Namespace) -> int:
     """Draws a mask, and the weights of a variant beside it."""
     from bench.analysis import heat
 
-    if options.seq > _LONGEST:
-        raise UserError(f"--seq: {options.seq} is too long to draw; accepted: 1..{_LONGEST}")
+    for option, length in (("--seq", options.seq), ("--seq-q", options.seq_q or 1)):
+        if length > _LONGEST:
+            raise UserError(f"{option}: {length} is too long to draw; accepted: 1..{_LONGEST}")
     problem = Problem(1, 1, 1, options.seq_q or options.seq, options.seq, 64, mask=options.mask)
     visible = options.mask.dense(problem.seq_q, problem.seq_kv).tolist()
     weights = _weights(options, problem) if options.variant else None
@@ -91,7 +92,11 @@ def _weights(options: argparse.Namespace, problem: Problem) -> list[list[float]]
     variants = chosen(options.variant, options.imports, "--variant")
     with Server() as server:
         machine, _ = ask(server, options.device, variants.values(), TIMEOUT_S)
-        (variant,) = variants.values()
+        variant, *more = variants.values()
+        if more:
+            raise UserError(
+                f"--variant: {options.variant!r} is more than one; accepted: a name from python -m bench.show"
+            )
         problem = replace(problem, device=machine.device)
         if reason := variant.refusal(problem, machine):
             raise UserError(f"--variant: {variant.name} does not take this: {reason}")

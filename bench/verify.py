@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from bench import cli
 from bench.errors import UserError
 from bench.plan.quantities import count, seconds
 from variants.masks import Mask
-from variants.problem import DIRECTIONS, DTYPES, Problem
+from variants.problem import DTYPES, Problem
 
 if TYPE_CHECKING:
     from bench.checks.examine import Finding
@@ -35,7 +36,7 @@ EXAMPLES = """\
   python -m bench.verify sdpa --check weights --mask causal+window:4 --seq 16 --dtype bfloat16"""
 
 _SIZES = ("batch", "heads", "kv_heads", "seq_q", "seq", "head_dim")
-_ONE = ("mask", "direction", "dtype", *_SIZES)
+_ONE = ("mask", "dtype", *_SIZES)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +68,6 @@ def parser() -> argparse.ArgumentParser:
     )
     one = p.add_argument_group("one problem alone (any of these; the rest has defaults)")
     one.add_argument("--mask", type=cli.explained(Mask.parse))
-    one.add_argument("--direction", type=cli.explained(cli.one_of(*DIRECTIONS)), help="default: fwd")
     one.add_argument("--dtype", type=cli.explained(cli.one_of(*DTYPES)), help="default: float32")
     for name in _SIZES:
         one.add_argument(f"--{name.replace('_', '-')}", type=cli.explained(count), metavar="N")
@@ -85,6 +85,8 @@ def main(argv: list[str]) -> int:
     if options.check is not None and options.check not in CHECKS:
         raise UserError(f"--check: {options.check!r} is not a check; accepted: {', '.join(CHECKS)}")
     variants = chosen(",".join(options.variants) or "all", options.imports, "VARIANT")
+    if options.junit:
+        cli.write("--junit", options.junit, junit([]))  # a path that is wrong is better known now
     with Server() as server:
         machine, _ = ask(server, options.device, variants.values(), options.timeout)
         outcomes = [
@@ -120,7 +122,7 @@ def _outcomes(server: Server, options: argparse.Namespace, variant: Variant, mac
 
     told = here(variant, machine)
     only = _one_problem(options, variant, machine)
-    refused = variant.refusal(only.problem, machine, only.direction) if only else None
+    refused = variant.refusal(only.problem, machine) if only else None
     if told.startswith("no: ") or refused:
         print(f"{variant.name}: not checked here ({refused or told.removeprefix('no: ')})", flush=True)
         return
@@ -128,7 +130,7 @@ def _outcomes(server: Server, options: argparse.Namespace, variant: Variant, mac
     for check in CHECKS.values():
         if options.check in (None, check.name) and (variant.exact or not check.exact):
             finding = _finding(server, options, variant.name, machine, check.name, only)
-            outcome = Outcome(variant.name, finding, options.strict, not variant.exact and not check.exact)
+            outcome = Outcome(variant.name, finding, options.strict, not variant.exact)
             for line in _lines(outcome, options.imports):
                 print(f"  {line}", flush=True)
             yield outcome
@@ -137,17 +139,19 @@ def _outcomes(server: Server, options: argparse.Namespace, variant: Variant, mac
 def _finding(
     server: Server, options: argparse.Namespace, name: str, machine: Machine, check: str, only: Trial | None
 ) -> Finding:
-    from bench.checks.examine import Finding, examine
+    from bench.checks.examine import Finding, examine_apart
     from bench.measure.server import Died
 
     try:
         finding: Finding = server.call(
-            examine,
+            examine_apart,
             *(name, tuple(options.imports), machine, check, options.thorough, options.seed, only),
             timeout_s=options.timeout,
         )
     except Died as death:
         return Finding(check, tried=1, reason=f"{death.status}: {death}")
+    except Exception as error:  # such as a variant's own `limits` raises
+        return Finding(check, tried=1, reason=f"{type(error).__name__}: {error}")
     return finding
 
 
@@ -172,7 +176,7 @@ def _one_problem(options: argparse.Namespace, variant: Variant, machine: Machine
         )
     except ValueError as error:
         raise UserError(str(error)) from None
-    return Trial(problem, options.direction or "fwd", options.seed)
+    return Trial(problem, seed=options.seed)
 
 
 def _lines(outcome: Outcome, imports: Sequence[str]) -> Iterator[str]:
@@ -182,15 +186,16 @@ def _lines(outcome: Outcome, imports: Sequence[str]) -> Iterator[str]:
 
     finding = outcome.finding
     if finding.reason is None:
-        used = f"error up to {finding.used:.2g}" if outcome.approximates else f"{finding.used:.0%} of what is allowed"
+        told = outcome.approximates and finding.check in ("agreement", "gradients")
+        used = f"error up to {finding.used:.2g}" if told else f"{finding.used:.0%} of what is allowed"
         what = f"{finding.tried} problems, {used}" if finding.tried else "not asked"
         yield f"{'ok' if finding.tried else '-':6}{finding.check:12}{what}, {finding.seconds:.1f} s"
         return
     yield f"{'WRONG' if outcome.failed else 'note':6}{finding.check:12}{finding.reason}"
     if finding.trial is not None:
         case = Case.of(outcome.variant, finding.trial.direction, finding.trial.problem)
-        yield f"{'':18}on {label(case)}, the smallest that shows it; repeat it with"
-        yield f"{'':18}{command(outcome.variant, imports, finding.check, finding.trial)}"
+        yield f"{'':18}on {label(case)}, the smallest found; repeat it with"
+        yield f"{'':18}{command(outcome.variant, imports, finding.check, finding.trial, outcome.strict)}"
 
 
 def _print_costs() -> None:
@@ -262,11 +267,18 @@ def hold(name: str, check: str, imports: Sequence[str] = (), strict: bool = Fals
     from bench.measure.environment import probe
     from variants import registry
 
-    variant = registry.load(imports)[name]
+    pytest: Any = import_module("pytest")
+    variants = registry.load(imports)
+    for what, given, known in (("variant", name, variants), ("check", check, CHECKS)):
+        if given not in known:
+            raise ValueError(f"{what}: {given!r} is not known; accepted: {', '.join(known)}")
+    variant = variants[name]
     if CHECKS[check].exact and not variant.exact:
-        return
+        pytest.skip(f"{check} is asked of exact variants alone")
     finding = examine(name, imports, probe("auto", variant.requires)[0], check, thorough)
     outcome = Outcome(name, finding, strict)
+    if not finding.tried:
+        pytest.skip(f"{name} takes no problem of {check} here")
     if outcome.failed:
         raise AssertionError("\n".join(_lines(outcome, imports)))
 
@@ -279,7 +291,9 @@ def checks() -> tuple[str, ...]:
 
 
 def _natural(text: str) -> int:
-    return 0 if text == "0" else count(text)
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
 
 
 if __name__ == "__main__":

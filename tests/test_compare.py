@@ -1,5 +1,6 @@
 """`python -m bench.compare`: in which order it tells what, and when it refuses."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_the_environments_come_first_then_changes_then_ratios_then_the_rest(
     ]
     places = [out.rindex(text) if text == "1.08x" else out.index(text) for text in told]
     assert places == sorted(places)
+
+
+def test_agreement_is_told_of_the_same_environment_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [row(n=n, visit=visit) for n in range(1, 13) for visit in (1, 2)]
+    same, other = (
+        [replace(r, environment=replace(r.environment, torch=t)) for r in cases] for t in ("2.13.0+cpu", "3")
+    )
+    base, again, torch3 = (write(tmp_path / f"{i}.csv", rows) for i, rows in enumerate((cases, same, other)))
+    compare.main([str(base), str(again)])
+    assert "95 % intervals overlap in 12 of 12 cases" in capsys.readouterr().out
+    compare.main([str(base), str(torch3)])
+    assert "95 % intervals" not in capsys.readouterr().out
 
 
 def test_as_markdown_it_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

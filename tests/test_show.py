@@ -1,5 +1,6 @@
 """What bench.show says of each variant: its masks, its sources, and why it cannot run here."""
 
+import math
 import os
 import subprocess
 import sys
@@ -79,6 +80,12 @@ def test_entropy_in_bits() -> None:
     assert heat.entropy([0.5, 0.25, 0.25, 0.0]) == 1.5
 
 
+def test_what_is_no_weight_is_shown_as_such() -> None:
+    (line,) = heat.lines([[True] * 4], [[math.nan, -0.5, math.inf, 1.0]])
+    assert line.split()[2] == "?-?█"
+    assert line.endswith("entropy nan bits")
+
+
 def test_as_a_picture(tmp_path: Path) -> None:
     path = tmp_path / "mask.png"
     arguments = ["--mask", "window:3", "--seq", "8", "--variant", "sliding_window", "--figure", str(path)]
@@ -92,6 +99,8 @@ def test_as_a_picture(tmp_path: Path) -> None:
         (["--variant", "sdpa"], "--mask: which mask is to be drawn?"),
         (["--mask", "full", "--seq", "1000"], "--seq: 1000 is too long to draw; accepted: 1..256"),
         (["--mask", "full", "--variant", "sliding_window"], "--variant: sliding_window does not take this: needs a"),
+        (["--mask", "full", "--seq-q", "1000"], "--seq-q: 1000 is too long to draw; accepted: 1..256"),
+        (["--mask", "full", "--variant", "sdpa,naive"], "--variant: 'sdpa,naive' is more than one"),
         (["--mask", "full", "--variant", "nope"], "--variant: 'nope' is not registered"),
         (["--mask", "full", "--figure", "mask.nope"], "--figure: mask.nope cannot be written: "),
     ],

@@ -9,6 +9,7 @@ from bench import verify
 from bench.errors import UserError
 from bench.verify import main
 
+HOSTILE = str(Path(__file__).parent / "measure" / "hostile.py")
 MINE = '''"""Causal attention: wrong under a window, and passes a NaN on as zeros."""
 
 import torch
@@ -92,9 +93,21 @@ def test_a_property_is_noted_and_fails_only_where_that_is_wanted(mine: str, caps
 
 
 def test_what_hangs_is_given_up_and_wrong(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [name(mine, "hangs"), "--import", mine, "--check", "hidden", "--timeout", "2s", "--device", "cpu"]
+    arguments = [name(mine, "hangs"), "--import", mine, "--check", "repeat", "--timeout", "2s", "--device", "cpu"]
     assert main([*arguments, "--mask", "full"]) == 1
-    assert "WRONG hidden      timeout: no result within 2 s" in capsys.readouterr().out
+    assert "WRONG repeat      timeout: no result within 2 s" in capsys.readouterr().out
+
+
+def test_a_problem_is_asked_only_what_there_is_to_ask_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys in another order are another problem under a mask; gradients are asked for in their own direction."""
+    assert main(["sdpa", "--mask", "causal", "--seq", "16", "--device", "cpu"]) == 0
+    told = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")}
+    assert "not asked" in told["order"]
+    assert "1 problems" in told["gradients"]
+    assert (
+        main(["fails_in_backward", "--import", HOSTILE, "--check", "gradients", "--seq", "16", "--device", "cpu"]) == 1
+    )
+    assert "ArithmeticError: no way back" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -106,6 +119,8 @@ def test_what_hangs_is_given_up_and_wrong(mine: str, capsys: pytest.CaptureFixtu
         (["sliding_window", "--mask", "full"], "nothing was checked; none of them runs here, or takes this problem"),
         (["sdpa", "--heads", "4", "--kv-heads", "3"], "kv_heads: 3 does not divide 4 heads"),
         (["sdpa", "--quick", "--thorough"], "not allowed with argument --quick"),
+        (["sdpa", "--seed", "-1"], "--seed: '-1' is not a whole number"),
+        (["sdpa", "--junit", "no/such/folder/a.xml"], "--junit: no/such/folder/a.xml cannot be written"),
         (["sdpa_cudnn", "--device", "cpu"], "nothing was checked; none of them runs here"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -122,3 +137,9 @@ def test_as_a_function_it_says_the_same(mine: str) -> None:
     with pytest.raises(AssertionError, match=r"row 0 does not see key 100[\s\S]*python -m bench"):
         verify.hold(name(mine, "early"), "weights", imports=[mine])
     assert "weights" in verify.checks()
+    with pytest.raises(ValueError, match="variant: 'nope' is not known; accepted: "):
+        verify.hold("nope", "weights")
+    with pytest.raises(ValueError, match="check: 'nope' is not known; accepted: kernel, "):
+        verify.hold("sdpa", "nope")
+    with pytest.raises(pytest.skip.Exception, match="xformers takes no problem of hidden here"):
+        verify.hold("xformers", "hidden")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.statistics import log_t_interval
-from bench.results.columns import CROWDED, FAILURES, STATUSES, STRAY, Case, Environment
+from bench.results.columns import FAILURES, STATUSES, Case, Environment, disturbed
 
 CASE = tuple(f.name for f in fields(Case))
 ENVIRONMENT = tuple(f.name for f in fields(Environment))
@@ -84,8 +84,8 @@ def _quiet(frame: pd.DataFrame) -> pd.Series[bool]:
     """Which visits were ok and not disturbed: by others, or by the best canary of their own run, there and then."""
     ok = frame[frame["status"] == "ok"]
     best_ms = ok.groupby(["run", "cache", *ENVIRONMENT], dropna=False)["canary_ms"].transform("min")
-    disturbed = (ok["canary_ms"] > STRAY * best_ms) | (ok["crowding"] > CROWDED)
-    return (~disturbed).reindex(frame.index, fill_value=False)
+    quiet: pd.Series[bool] = ~disturbed(ok["canary_ms"], best_ms, ok["crowding"])
+    return quiet.reindex(frame.index, fill_value=False)
 
 
 def _first(visits: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

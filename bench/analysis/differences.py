@@ -19,7 +19,7 @@ from bench.results.columns import FAILURES
 HEADER = ("length", "variant", "base ms", "new ms", "time new/base", "by canary", "memory new/base")
 CONVENTION = (
     "ratios are new / base: above 1x the new file is slower, or needs more memory; by canary: the ratio of times after "
-    "each was divided by its own canary's, which takes out what the machine itself did"
+    "each was divided by its own canary's, which takes out how fast one machine was just then"
 )
 
 _WORST_FIRST = [*(status for status in BADNESS if status != "ok"), "ok"]
@@ -42,7 +42,7 @@ def summary(cases: pd.DataFrame) -> list[Cell]:
     if ok:
         mean = math.exp(math.fsum(math.log(case["time_ratio"]) for case in ok) / len(ok))
         lines.append(Cell(f"time new/base: {_extreme(ok[0])} to {_extreme(ok[-1])}, geometric mean {times(mean)}"))
-    return lines + repeatability(cases)
+    return lines
 
 
 def repeatability(cases: pd.DataFrame) -> list[Cell]:

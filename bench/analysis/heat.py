@@ -13,7 +13,7 @@ import numpy as np
 
 Matrix = Sequence[Sequence[float]]
 
-_SHADES = "·░▒▓█"  # hidden; then by the part that the weight is of its row's largest
+_SHADES = "·░▒▓█"  # none; then by the part that the weight is of its row's largest
 
 
 def lines(visible: Matrix, weights: Matrix | None) -> Iterator[str]:
@@ -28,14 +28,24 @@ def lines(visible: Matrix, weights: Matrix | None) -> Iterator[str]:
 
 
 def entropy(weights: Sequence[float]) -> float:
-    """Of one row, in bits: 0 where one key takes all, log2 n where n keys share it."""
+    """Of one row, in bits: 0 where one key takes all, log2 n where n keys share it; NaN where a weight is no weight."""
+    if not all(0 <= w < math.inf for w in weights):
+        return math.nan
     return -sum(w * math.log2(w) for w in weights if w > 0) + 0.0
 
 
 def _shaded(weights: Sequence[float]) -> str:
-    top = max((abs(w) for w in weights), default=0.0)
-    levels = len(_SHADES) - 1
-    return "".join(_SHADES[math.ceil(abs(w) / top * levels) if top > 0 and not math.isnan(w) else 0] for w in weights)
+    top = max((w for w in weights if math.isfinite(w)), default=0.0)
+    return "".join(map(_shade, weights, [top] * len(weights)))
+
+
+def _shade(weight: float, top: float) -> str:
+    """A character for a weight: - where it is negative, ? where it is no number."""
+    if not math.isfinite(weight):
+        return "?"
+    if weight <= 0 or top <= 0:
+        return "-" if weight < 0 else _SHADES[0]
+    return _SHADES[math.ceil(weight / top * (len(_SHADES) - 1))]
 
 
 def write(path: Path, title: str, visible: Matrix, weights: Matrix | None) -> Path:

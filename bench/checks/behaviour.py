@@ -16,8 +16,10 @@ from bench.measure.inputs import make_inputs, make_upstream
 from variants.problem import Problem
 
 
-def ignores_hidden_values(subject: Subject, trial: Trial) -> float:
+def ignores_hidden_values(subject: Subject, trial: Trial) -> float | None:
     """Other finite keys and values in hidden places leave a row as it was, bit for bit."""
+    if not _hidden(trial.problem):
+        return None
     problem, attention = trial.problem, subject.attention(trial.problem)
     q, k, v = make_inputs(problem, trial.seed)
     before = _call(attention, q, k, v)
@@ -27,8 +29,10 @@ def ignores_hidden_values(subject: Subject, trial: Trial) -> float:
     return 0.0
 
 
-def ignores_hidden_nan(subject: Subject, trial: Trial) -> float:
+def ignores_hidden_nan(subject: Subject, trial: Trial) -> float | None:
     """NaN and infinity in hidden places do not reach a row."""
+    if not _hidden(trial.problem):
+        return None
     problem, attention = trial.problem, subject.attention(trial.problem)
     q, k, v = make_inputs(problem, trial.seed)
     for keys, rows in _hidden(problem):
@@ -166,8 +170,10 @@ def groups_like_repeats(subject: Subject, trial: Trial) -> float:
     return max(used, exact.used(_call(subject.attention(full), q, k, v), "repeated heads"))
 
 
-def ignores_order_of_keys(subject: Subject, trial: Trial) -> float:
+def ignores_order_of_keys(subject: Subject, trial: Trial) -> float | None:
     """Where nothing is hidden, keys in another order, with their values, give the same."""
+    if not trial.problem.mask.hides_nothing(trial.problem.seq_q, trial.problem.seq_kv):
+        return None
     problem, attention = trial.problem, subject.attention(trial.problem)
     q, k, v = make_inputs(problem, trial.seed)
     exact = Reference(problem, q, k, v)

@@ -17,7 +17,7 @@ from hypothesis.errors import Flaky, NoSuchExample
 from bench.checks.catalogue import CHECKS
 from bench.checks.subject import Check, Subject, Trial
 from bench.measure.conduct import Wrong
-from bench.measure.worker import reason_of
+from bench.measure.worker import limit_memory, reason_of
 from variants import registry
 from variants.machine import Machine
 from variants.masks import Mask
@@ -61,10 +61,17 @@ def examine(
     """The finding of a check on a registered variant: of many trials, whose inputs follow from the seed, or of one."""
     subject = Subject(registry.find(name, imports), machine)
     if only is not None:
-        return examined(subject, CHECKS[check], [only])
+        return examined(subject, CHECKS[check], [replace(only, direction=CHECKS[check].direction)])
     trials = CHECKS[check].trials(subject, thorough)
     examples = 0 if subject.variant.compiled else _EXAMPLES[thorough]
     return examined(subject, CHECKS[check], (replace(t, seed=t.seed + _SEEDS_APART * seed) for t in trials), examples)
+
+
+def examine_apart(name: str, imports: Sequence[str], machine: Machine, *more: Any) -> Finding:
+    """`examine` in a process of its own, whose memory is bounded so that the system need not end it."""
+    if machine.device == "cpu":
+        limit_memory()
+    return examine(name, imports, machine, *more)
 
 
 def examined(subject: Subject, check: Check, trials: Iterable[Trial], examples: int | None = None) -> Finding:
@@ -98,16 +105,18 @@ def _larger(largest: Trial | None, trial: Trial) -> Trial:
     """A trial to draw smaller ones from: with the most features of any mask so far."""
     if largest is not None and len(largest.problem.mask.features()) >= len(trial.problem.mask.features()):
         return largest
-    return replace(trial, problem=replace(trial.problem, **_LARGEST, dtype="float32"))
+    return replace(trial, problem=replace(trial.problem, **_LARGEST))
 
 
 def _ask(subject: Subject, check: Check, trial: Trial) -> float | str | None:
-    """How much of what is allowed was used; the reason where it was more; None where the variant does not take it."""
+    """How much of what is allowed was used; the reason where it was more; None where there is nothing to ask."""
     if not subject.takes(trial):
         return None
-    torch.manual_seed(trial.seed)
     try:
-        return float(check.ask(subject, trial))
+        with torch.random.fork_rng():
+            torch.manual_seed(trial.seed)
+            asked = check.ask(subject, trial)
+        return None if asked is None else float(asked)
     except Unsupported:
         return None
     except Wrong as wrong:
@@ -157,14 +166,14 @@ def _no_larger(draw: st.DrawFn, trial: Trial) -> Trial:
     return replace(trial, problem=made)
 
 
-def command(name: str, imports: Sequence[str], check: str, trial: Trial) -> str:
+def command(name: str, imports: Sequence[str], check: str, trial: Trial, strict: bool = False) -> str:
     """The command that repeats this one trial."""
     p: Problem = trial.problem
     words = [
         *("python", "-m", "bench.verify", name, *(word for module in imports for word in ("--import", module))),
-        *("--check", check, "--mask", str(p.mask), "--direction", trial.direction, "--seed", str(trial.seed)),
+        *("--check", check, "--mask", str(p.mask), "--seed", str(trial.seed)),
         *("--batch", str(p.batch), "--heads", str(p.heads), "--kv-heads", str(p.kv_heads)),
         *("--seq-q", str(p.seq_q), "--seq", str(p.seq_kv), "--head-dim", str(p.head_dim), "--dtype", p.dtype),
-        *("--device", p.device),
+        *("--device", p.device, *(["--strict"] if strict else [])),
     ]
     return shlex.join(words)

@@ -52,17 +52,17 @@ def all_shapes(subject: Subject, thorough: bool) -> Iterator[Problem]:
 def short_shapes(subject: Subject, thorough: bool) -> Iterator[Problem]:
     """Every mask at two short lengths, or at four; two batch elements and heads, grouped if may be, to be mixed up."""
     device = subject.machine.device
+    plain = Problem(1, 1, 1, 64, 64, 64, device=device, mask=subject.variant.some_mask())
+    dtypes = [dtype for dtype in DTYPES if subject.takes(Trial(replace(plain, dtype=dtype)))] or DTYPES
     for i, mask in enumerate(masks(subject)):
         for j, (n_q, n_kv) in enumerate(SHORT if thorough else (SHORT[0], SHORT[1 + i % 3])):
-            dtype = DTYPES[(i + j) % len(DTYPES)] if j else "float32"
+            dtype = dtypes[(i + j) % len(dtypes)] if j else dtypes[0]
             grouped = Problem(2, 4, 2, n_q, n_kv, (64, 40)[i % 2], dtype, device, mask)
             yield grouped if subject.takes(Trial(grouped)) else replace(grouped, kv_heads=4)
 
 
-def trials(
-    subject: Subject, problems: Iterable[Problem], thorough: bool, directions: tuple[str, ...] = ("fwd",)
-) -> Iterator[Trial]:
-    """A trial of each problem and direction that the variant takes; few where each has to be compiled."""
-    found = (Trial(p, d, seed) for seed, p in enumerate(problems) for d in directions)
+def trials(subject: Subject, problems: Iterable[Problem], thorough: bool, direction: str) -> Iterator[Trial]:
+    """A trial of each problem that the variant takes in this direction; few where each has to be compiled."""
+    found = (Trial(problem, direction, seed) for seed, problem in enumerate(problems))
     taken = (trial for trial in found if subject.takes(trial))
     return islice(taken, _OF_COMPILED[thorough]) if subject.variant.compiled else taken

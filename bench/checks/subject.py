@@ -39,6 +39,8 @@ class Subject:
         """The variant's function for a problem, planned anew."""
         if self.variant.compiled:
             torch._dynamo.reset()  # a few shapes in one process are past its limit, and it would fall back to eager
+            torch._dynamo.utils.counters.clear()  # else what was compiled before would pass for this one
+            torch._dynamo.config.fail_on_recompile_limit_hit = True
         return self.variant.bind(problem, self.variant.prepare(problem))
 
 
@@ -46,15 +48,18 @@ class Subject:
 class Check:
     """A question to a variant.
 
-    ask      (subject, trial) -> how much of what is allowed was used, 0 to 1; raises Wrong for what is not
-    trials   (subject, thorough) -> what to try
-    property whether a failure is only a property, told and not judged: it fails under `--strict` alone
-    exact    whether it is asked of exact variants alone
+    ask       (subject, trial) -> how much of what is allowed was used, 0 to 1; of an approximation's agreement, its
+              error; None where the problem has nothing to ask. Raises Wrong for what is not allowed
+    trials    (subject, thorough) -> what to try
+    direction that its trials are in
+    property  whether a failure is only a property, told and not judged: it fails under `--strict` alone
+    exact     whether it is asked of exact variants alone
     """
 
     name: str
     meaning: str
-    ask: Callable[[Subject, Trial], float]
+    ask: Callable[[Subject, Trial], float | None]
     trials: Callable[[Subject, bool], Iterable[Trial]]
+    direction: str = "fwd"
     property: bool = False
     exact: bool = True

@@ -62,9 +62,11 @@ def sees_its_mask(subject: Subject, trial: Trial) -> float:
     return max(_check_sums(weights, seen, q.dtype), _check_scale(weights, seen, problem, q, k))
 
 
-def matters_at_scale(subject: Subject, trial: Trial) -> float:
+def matters_at_scale(subject: Subject, trial: Trial) -> float | None:
     """With inputs ten and a hundred times as large: finite, and the keys that take the weight are those that should."""
     problem = trial.problem
+    if problem.seq_kv > _WHOLE:
+        return None
     visible = problem.mask.dense(problem.seq_q, problem.seq_kv)
     for factor in (10.0, 100.0):
         q, k = (x * factor for x in _normals(problem, trial.seed))

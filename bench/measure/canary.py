@@ -1,13 +1,15 @@
 """A fixed piece of work, timed among a case's samples: where it took longer than usual, so did they.
 
 A tight spread does not prove a quiet machine: a neighbour that takes half of it all the time leaves none. A float32
-matrix product of some 10 ms does show it. Between processes on a shared machine its ratio to attention varied by
-3-4 % where the times varied by 9-21 %; a shorter or memory-bound canary followed attention less well than none.
+matrix product of some 10 ms (on a few cores; less on many) does show it. Between processes on a shared machine its
+ratio to attention varied by 3-4 % where the times varied by 9-21 %; a shorter or memory-bound canary followed
+attention less well than none.
 """
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from bench.measure.device import Device, Pass
 from bench.measure.sampling import Timer
@@ -18,13 +20,18 @@ _EVERY_MS = 100.0
 _AT_EACH_END = 2
 
 
+def operand(side: int, kind: str) -> Tensor:
+    """A matrix of values between -1 and 1, for which no random generator is touched; equal ones would draw less power
+    than a device has to spend on real ones."""
+    return torch.arange(side * side, dtype=torch.float32, device=kind).sin_().view(side, side)
+
+
 class Canary:
     """Times its product before, among and after the samples; `samples_ms` in the order of time."""
 
     def __init__(self, device: Device, kind: str) -> None:
         side = _SIDE.get(kind, _SIDE_ON_ACCELERATOR)
-        # Values between -1 and 1 that no random generator is needed for: a variant's seed must stay as it was.
-        values = torch.arange(side * side, dtype=torch.float32, device=kind).sin().view(side, side)
+        values = operand(side, kind)
         out = torch.empty_like(values)
         self._device = device
         self._work = Pass(lambda: None, lambda _: torch.mm(values, values.mT, out=out))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from bench.measure.canary import operand
 from bench.measure.device import Device, Pass, device_of
 from bench.results.columns import Ceiling
 
@@ -39,7 +40,7 @@ def _matmul_tflops(device: Device, kind: str, dtype: str) -> float:
     """The best rate over square products of growing size, until the next would take long."""
     best, side = 0.0, _FIRST_SIDE
     while side <= _LAST_SIDE:
-        a = torch.full((side, side), 0.5, dtype=getattr(torch, dtype), device=kind)
+        a = operand(side, kind).to(getattr(torch, dtype))
         ms = _least_ms(device, _product(a, torch.empty_like(a)))
         best = max(best, 2 * side**3 / ms / 1e9)
         if 8 * ms > _LONGEST_MS:

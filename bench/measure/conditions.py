@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,8 @@ import psutil
 import torch
 
 from bench.results.columns import Conditions
+
+_ALLOWANCE_S = 0.03  # the system counts in ticks of 10 ms, and several kinds of time apart
 
 
 class Watch:
@@ -21,14 +24,14 @@ class Watch:
         self._kind = kind
         self._begun = time.perf_counter()
         self._switches, self._own_s = _involuntary_switches(), time.process_time()
-        self._times = psutil.cpu_times()
+        self._times = _cpu_times()
 
     def conditions(self, canary_samples_ms: tuple[float, ...]) -> Conditions:
         """What was seen up to now."""
-        times, own_s, wall_s = psutil.cpu_times(), time.process_time(), time.perf_counter() - self._begun
+        times, own_s, wall_s = _cpu_times(), time.process_time(), time.perf_counter() - self._begun
         switches = _involuntary_switches() - self._switches
         steal = _steal(self._times, times)
-        others_s = _busy_s(times) - _busy_s(self._times) - (own_s - self._own_s)
+        others_s = _busy_s(times) - _busy_s(self._times) - (own_s - self._own_s) - _ALLOWANCE_S
         crowding = _crowding(others_s / wall_s) if self._kind == "cpu" else None
         gpu = nvidia(torch.cuda.get_device_properties().uuid) if _is_nvidia(self._kind) else {}
         load = round(psutil.getloadavg()[0], 2)
@@ -42,24 +45,36 @@ def _involuntary_switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
-def _busy_s(times: Any) -> float:
+def _cpu_times() -> dict[str, float]:
+    """Seconds by kind since the system started, over the cores that this process may use."""
+    every = psutil.cpu_times(percpu=True)
+    return {name: sum(getattr(every[cpu], name) for cpu in _cores(len(every))) for name in every[0]._fields}
+
+
+def _cores(count: int) -> list[int]:
+    """The cores that this process may use, of so many; all where the system does not tell."""
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return [cpu for cpu in allowed if cpu < count] or list(range(count))
+
+
+def _busy_s(times: Mapping[str, float]) -> float:
     """CPU time that all processes have had; guests are counted as users already."""
-    return float(sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq")))
+    return sum(times.get(name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
 
 
 def _crowding(others: float) -> float:
     """Others keep so many cores busy: how much of that the cores left free by our threads cannot hold, for each of
     these threads."""
-    cores, threads = psutil.cpu_count(logical=True) or 1, torch.get_num_threads()
+    cores, threads = len(_cores(psutil.cpu_count(logical=True) or 1)), torch.get_num_threads()
     return round(max(0.0, others - max(0, cores - threads)) / threads, 3)
 
 
-def _steal(before: Any, after: Any) -> float | None:
+def _steal(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
     """The share of all CPU time between two readings that went to other guests; None where none is kept."""
-    total = sum(after) - sum(before)
-    if not hasattr(after, "steal") or total <= 0:
+    total = sum(after.values()) - sum(before.values())
+    if "steal" not in after or total <= 0:
         return None
-    return float(round((after.steal - before.steal) / total, 4))
+    return round((after["steal"] - before["steal"]) / total, 4)
 
 
 def _is_nvidia(kind: str) -> bool:

@@ -132,13 +132,14 @@ class Accelerator:
     def usage(self, step: Callable[[], object]) -> Usage:
         gc.collect()
         self.synchronize()
-        before = torch.accelerator.memory_allocated()
+        torch.accelerator.empty_cache()  # else what earlier passes reserved would be reserved still
+        before, reserved = torch.accelerator.memory_allocated(), torch.accelerator.memory_reserved()
         torch.accelerator.reset_peak_memory_stats()
         result = step()
         self.synchronize()
         held, peak = torch.accelerator.memory_allocated() - before, torch.accelerator.max_memory_allocated() - before
         del result
-        return Usage(held, peak, torch.accelerator.max_memory_reserved())
+        return Usage(held, peak, torch.accelerator.max_memory_reserved() - reserved)
 
     def synchronize(self) -> None:
         torch.accelerator.synchronize()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bench.measure.outlook import Outlook
-from bench.results.columns import CROWDED, STRAY, Case, Ceiling, Environment, Facts, Row, derive
+from bench.results.columns import Case, Ceiling, Environment, Facts, Row, derive, disturbed
 from variants.machine import Machine
 from variants.registry import Variant
 
@@ -60,7 +60,7 @@ class _Canaries:
 
     def disturbed(self, case: Case) -> int:
         """How many of the visits to a case were disturbed."""
-        return sum(ms > STRAY * self._best[case.cache] or crowding > CROWDED for ms, crowding in self._seen[case])
+        return sum(disturbed(ms, self._best[case.cache], crowding) for ms, crowding in self._seen[case])
 
     def always_disturbed(self, case: Case) -> bool:
         """Whether no visit to the case was quiet."""

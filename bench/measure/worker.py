@@ -49,9 +49,9 @@ def serve(
 
 def visit_facts(request: Request, ready: Callable[[], None] = lambda: None) -> Facts:
     """What a visit found, whatever the variant did short of killing the process. Calls `ready` after the set-up."""
-    if request.case.device == "cpu":
-        _limit_memory()
     try:
+        if request.case.device == "cpu":
+            limit_memory()
         return visit(request, ready)
     except BaseException as error:
         return Facts(status=status_of(error), reason=reason_of(error))
@@ -100,8 +100,10 @@ def die_with_the_reader(pipe: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
     """An error in the child instead of the system's killer choosing a victim, where the system has such a limit."""
     held = memory.held_bytes("VmData")
     if held is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (held + memory.available_bytes(), resource.RLIM_INFINITY))
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        most = held + memory.available_bytes()
+        resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

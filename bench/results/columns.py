@@ -27,6 +27,11 @@ STRAY = 1.10
 CROWDED = 0.10
 
 
+def disturbed(canary_ms: Any, best_ms: Any, crowding: Any) -> Any:
+    """Whether a visit was disturbed; of numbers, and of columns of them. NaN, which is not known, disturbs nothing."""
+    return (canary_ms > STRAY * best_ms) | (crowding > CROWDED)
+
+
 def column(meaning: str, **default: Any) -> Any:
     """A dataclass field that is a column of the CSV."""
     return field(metadata={"meaning": meaning}, **default)
@@ -100,7 +105,9 @@ class Facts:
     )
     saved_bytes: int | None = column("bytes that the forward pass keeps for the backward, output aside", default=None)
     peak_bytes: int | None = column("peak bytes above the inputs, plan included, in a pass of its own", default=None)
-    reserved_bytes: int | None = column("most that the device's allocator reserved in that pass", default=None)
+    reserved_bytes: int | None = column(
+        "most that the device's allocator reserved in that pass, above what it held before", default=None
+    )
     peak_rss_bytes: int | None = column(
         "resident peak of the whole process in plan and first call, above what it held before", default=None
     )

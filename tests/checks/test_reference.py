@@ -30,8 +30,8 @@ def test_rounding_is_within_the_budget_and_a_wrong_row_is_not(dtype: str) -> Non
     reference, expected, kind = parts("causal", 8, 8, dtype)
     assert 0 < reference.used(expected.to(kind), "it") <= 1
     wrong = expected.to(kind)
-    wrong[1, 2, 5] *= 1.1
-    with pytest.raises(Wrong, match=r"it: error 1\.0e-01 is over its budget .* \(batch 1, head 2, row 5\)"):
+    wrong[1, 2, 5] *= 2
+    with pytest.raises(Wrong, match=r"it: error \S+ is over its budget \S+ \(batch 1, head 2, row 5\)"):
         reference.used(wrong, "it")
 
 

@@ -23,15 +23,15 @@ def test_the_canary_comes_through_and_the_system_is_asked() -> None:
 
 def test_switches_and_steal_are_what_came_about_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
     switches = iter([100, 107])
-    times = iter([cpu_times(user=10, idle=80, steal=5), cpu_times(user=16, idle=82, steal=7)])
+    times = iter([cpu_times(user=10, idle=80, steal=5), cpu_times(user=16.03, idle=81.97, steal=7)])
     monkeypatch.setattr(conditions, "_involuntary_switches", lambda: next(switches))
-    monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
+    monkeypatch.setattr(conditions, "_cpu_times", lambda: next(times))
     monkeypatch.setattr(psutil, "getloadavg", lambda: (1.234, 9.0, 9.0))
     monkeypatch.setattr(conditions.time, "perf_counter", iter([100.0, 104.0]).__next__)
     monkeypatch.setattr(conditions.time, "process_time", iter([7.0, 8.0]).__next__)
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical: 2)
+    monkeypatch.setattr(conditions, "_cores", lambda count: [0, 1])
     monkeypatch.setattr(conditions.torch, "get_num_threads", lambda: 2)
-    # All processes had 6 s in 4 s, this one 1: others keep 1.25 cores busy, of which two threads leave none free.
+    # All processes had 6.03 s in 4 s, this one 1, and 0.03 are not believed: others keep 1.25 cores busy.
     assert Watch("cpu").conditions(()) == Conditions(crowding=0.625, load=1.23, steal=0.2, involuntary_switches=7)
 
 
@@ -42,19 +42,27 @@ def test_switches_and_steal_are_what_came_about_since_then(monkeypatch: pytest.M
 def test_others_crowd_only_what_no_free_core_holds(
     monkeypatch: pytest.MonkeyPatch, others: float, cores: int, threads: int, crowding: float
 ) -> None:
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical: cores)
+    monkeypatch.setattr(conditions, "_cores", lambda count: list(range(cores)))
     monkeypatch.setattr(conditions.torch, "get_num_threads", lambda: threads)
     assert conditions._crowding(others) == pytest.approx(crowding)
 
 
 def test_where_no_steal_is_kept_none_is_told() -> None:
-    assert conditions._steal((1.0, 2.0), (3.0, 4.0)) is None
+    assert conditions._steal({"user": 1.0}, {"user": 3.0}) is None
     still = cpu_times(user=1, idle=1, steal=1)
     assert conditions._steal(still, still) is None
 
 
-def cpu_times(**seconds: float) -> tuple[float, ...]:
-    return namedtuple("Times", seconds)(**seconds)
+def cpu_times(**seconds: float) -> dict[str, float]:
+    return seconds
+
+
+def test_only_the_cores_that_may_be_used_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    Times = namedtuple("Times", ["user", "idle"])
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: [Times(1.0, 9.0), Times(2.0, 8.0), Times(4.0, 6.0)])
+    monkeypatch.setattr(conditions.os, "sched_getaffinity", lambda pid: {0, 2})
+    assert conditions._cpu_times() == {"user": 5.0, "idle": 15.0}
+    assert conditions._cores(2) == [0]
 
 
 @pytest.fixture

@@ -82,6 +82,12 @@ class Recorder:
     def max_memory_reserved(self) -> int:
         return 8192
 
+    def memory_reserved(self) -> int:
+        return 2048
+
+    def empty_cache(self) -> None:
+        self.log.append("empty cache")
+
     def reset_peak_memory_stats(self) -> None:
         self.log.append("reset peak")
 
@@ -149,8 +155,8 @@ def test_on_a_device_the_peak_is_reset_before_the_step_and_read_after_it(recorde
         recorder.log.append("step")
         recorder.allocated = 3000
 
-    assert fake_accelerator(recorder, "cold").usage(step) == Usage(held=2000, peak=4000, reserved=8192)
-    assert recorder.log == ["synchronize", "reset peak", "step", "synchronize"]
+    assert fake_accelerator(recorder, "cold").usage(step) == Usage(held=2000, peak=4000, reserved=6144)
+    assert recorder.log == ["synchronize", "empty cache", "reset peak", "step", "synchronize"]
 
 
 def test_a_device_is_kept_busy_until_it_has_settled(recorder: Recorder) -> None:
