@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from bench import cli
 from bench.errors import UserError
+from bench.plan.arguments import add_sources
 from bench.plan.quantities import count, seconds
 from variants.masks import Mask
 from variants.problem import DTYPES, Problem
@@ -43,15 +44,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("verify", DESCRIPTION, EXAMPLES)
     p.add_argument("variants", nargs="*", metavar="VARIANT", help="names, as bench.show lists them (default: all)")
-    p.add_argument(
-        "--import",
-        dest="imports",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="module or .py file that registers further variants; may be repeated",
-    )
-    p.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
+    add_sources(p)
     effort = p.add_argument_group("effort").add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="under 20 s a variant, compilation apart (the default)")
     effort.add_argument("--thorough", action="store_true", help="three times the shapes, in all dtypes")

@@ -90,7 +90,12 @@ def add_variants(p: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--variants", default="all", metavar="LIST", help="names, as python -m bench.show lists them (default: all)"
     )
-    what.add_argument(
+    add_sources(what)
+
+
+def add_sources(to: argparse._ActionsContainer) -> None:
+    """The options that say where variants come from, and on which device they run."""
+    to.add_argument(
         "--import",
         dest="imports",
         action="append",
@@ -98,7 +103,7 @@ def add_variants(p: argparse.ArgumentParser) -> None:
         metavar="MODULE",
         help="module or .py file that registers further variants; may be repeated",
     )
-    what.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
+    to.add_argument("--device", default="auto", help="auto, cpu, cuda, or any torch.accelerator type (default: auto)")
 
 
 def _add_conditions(p: argparse.ArgumentParser) -> None:

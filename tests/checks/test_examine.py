@@ -3,7 +3,6 @@
 import shlex
 
 import pytest
-import torch
 
 from bench.checks.catalogue import CHECKS
 from bench.checks.examine import command, examined
@@ -105,17 +104,13 @@ def test_every_check_asks_something_of_a_variant_that_takes_every_mask(name: str
     assert len(list(CHECKS[name].trials(subject(), True))) >= len(trials)
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("variant", RIGHT)
 @pytest.mark.parametrize("name", [n for n in CHECKS if n not in ("gradients", "masked_nan")])
 def test_right_attention_passes(variant: str, name: str) -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        made = Subject(RIGHT[variant].variant(variant), MACHINE)
-        trials = list(CHECKS[name].trials(made, False))[::4]
-        found = examined(made, CHECKS[name], trials)
-        assert found.reason is None, found
-        assert 0 < found.tried <= len(trials)  # where nothing is hidden there is nothing to ask
-        assert 0 <= found.used <= 1
-    finally:
-        torch.set_num_threads(threads)
+    made = Subject(RIGHT[variant].variant(variant), MACHINE)
+    trials = list(CHECKS[name].trials(made, False))[::4]
+    found = examined(made, CHECKS[name], trials)
+    assert found.reason is None, found
+    assert 0 < found.tried <= len(trials)  # where nothing is hidden there is nothing to ask
+    assert 0 <= found.used <= 1

@@ -1,9 +1,8 @@
 """The checker is checked: every mutant is caught by the check that names its mistake, and nothing right is accused."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-import torch
 
 from bench.checks.catalogue import CHECKS
 from bench.checks.examine import Finding, examined
@@ -11,16 +10,9 @@ from bench.checks.subject import Subject
 from tests.checks.mutants import MUTANTS
 from variants.machine import Machine
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 MACHINE = Machine("cpu", "a made-up CPU", memory_bytes=2**34)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """On a busy machine a second thread makes a small product a hundred times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def first_finding(subject: Subject, names: tuple[str, ...] = tuple(CHECKS)) -> Finding | None:

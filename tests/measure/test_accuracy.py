@@ -1,7 +1,7 @@
 """The judge: right variants are never accused, and each mistake is caught and named."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -15,15 +15,7 @@ from tests.measure.mistakes import BACKWARD_MISTAKES, MISTAKES, aligned_at_the_s
 from variants.masks import Mask
 from variants.problem import DTYPES, Problem
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """On a busy machine a second thread makes a small product a hundred times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 PROBLEMS = (
     # (mask, n_q, n_kv, heads, kv_heads)
