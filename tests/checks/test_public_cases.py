@@ -1,6 +1,7 @@
 """Cases from public bug reports, each with the value that it must give."""
 
 import math
+import shutil
 
 import pytest
 import torch
@@ -152,3 +153,27 @@ def test_masks_and_inputs_of_other_ranks_run_no_fused_kernel_so_ours_are_2d_and_
         trace.wrap(call)(q, k, v)
         ran[name] = trace.kernel()
     assert ran == {"ours": "flash", "3-D mask": "math", "3-D inputs": "math"}
+
+
+COMPILER = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="needs a C++ compiler")
+
+
+@COMPILER
+@pytest.mark.parametrize("n", [137, 1025])
+def test_flex_attention_at_lengths_that_its_blocks_do_not_divide(n: int) -> None:
+    torch._dynamo.reset()
+    problem = Problem(1, 2, 2, n, n, 32, mask=Mask(causal=True, window=33))
+    q, k, v = torch.randn(3, 1, 2, n, 32)
+    scores = (q.double() @ k.double().mT / math.sqrt(32)).masked_fill(~dense("causal+window:33", n), -math.inf)
+    out = run("flex", problem, q, k, v)
+    torch.testing.assert_close(out.double(), scores.softmax(-1) @ v.double(), rtol=1e-4, atol=1e-5)
+
+
+@COMPILER
+def test_flex_attention_refuses_a_block_mask_for_another_length() -> None:
+    torch._dynamo.reset()
+    flex, mask = VARIANTS["flex"], Mask(causal=True)
+    planned = flex.prepare(Problem(1, 2, 2, 256, 256, 32, mask=mask))
+    q, k, v = torch.randn(3, 1, 2, 512, 32)
+    with pytest.raises(Exception, match="block_mask was created for"):
+        flex.bind(Problem(1, 2, 2, 512, 512, 32, mask=mask), planned)(q, k, v)
