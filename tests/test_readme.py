@@ -91,6 +91,19 @@ def test_the_numbers_shown_are_those_of_the_results(capsys: pytest.CaptureFixtur
     assert all((ROOT / figure).exists() for figure in re.findall(r"!\[.*?\]\((\S+)\)", README))
 
 
+def test_how_well_two_runs_agree_is_what_their_files_say(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT / "results" / "amd-epyc-avx512-2-cores")
+    assert importlib.import_module("bench.compare").main(["repeat-1.csv", "repeat-2.csv", "--markdown", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert Path("repeatability.md").read_text() == printed
+    told = " ".join((ROOT / "results" / "README.md").read_text().split())
+    numbers = re.findall(r"agree within \S+ %|overlap in \d+ of \d+|\d+ times of \d+", printed)
+    assert len(numbers) == 3
+    assert not [number for number in numbers if number not in told]
+
+
 PLACES = [(0, 0), (0, 599), (5, 300), (300, 5), (15, 16), (16, 15), (300, 45), (300, 44), (300, 555), (300, 556)]
 WORDS = {"always": "True", "in the window": "i - 256 < j < i + 256", ", and ": " and ", ", or ": " or "}
 
