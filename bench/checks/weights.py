@@ -32,7 +32,8 @@ def read(subject: Subject, problem: Problem, q: Tensor, k: Tensor, keys: Sequenc
     attention = subject.attention(replace(problem, batch=batch))
     columns = torch.zeros(batch * d, problem.seq_kv, dtype=k.dtype)
     columns[torch.arange(len(keys)), torch.tensor(list(keys))] = 1.0
-    v = columns.view(batch, 1, d, problem.seq_kv).mT.expand(-1, problem.kv_heads, -1, -1).contiguous().to(k.device)
+    v = columns.view(batch, 1, d, problem.seq_kv).mT.expand(-1, problem.kv_heads, -1, -1).to(k.device)
+    v = v.clone(memory_format=torch.contiguous_format)  # contiguous() keeps the strides of a head_dim of 1
     q, k = (x.expand(batch, -1, -1, -1).contiguous() for x in (q, k))
     with torch.no_grad():
         out = attention(q, k, v)  # (batch, heads, n_q, d)
