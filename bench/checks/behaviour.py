@@ -18,12 +18,13 @@ from variants.problem import Problem
 
 def ignores_hidden_values(subject: Subject, trial: Trial) -> float | None:
     """Other finite keys and values in hidden places leave a row as it was, bit for bit."""
-    if not _hidden(trial.problem):
+    problem, hidden = trial.problem, _hidden(trial.problem)
+    if not hidden:
         return None
-    problem, attention = trial.problem, subject.attention(trial.problem)
+    attention = subject.attention(problem)
     q, k, v = make_inputs(problem, trial.seed)
     before = _call(attention, q, k, v)
-    for keys, rows in _hidden(problem):
+    for keys, rows in hidden:
         after = _call(attention, q, *_with(k, v, keys, lambda x: -3 * x + 7))
         _same(before[:, :, rows], after[:, :, rows], f"keys {_span(keys)} changed", rows)
     return 0.0
@@ -31,11 +32,12 @@ def ignores_hidden_values(subject: Subject, trial: Trial) -> float | None:
 
 def ignores_hidden_nan(subject: Subject, trial: Trial) -> float | None:
     """NaN and infinity in hidden places do not reach a row."""
-    if not _hidden(trial.problem):
+    problem, hidden = trial.problem, _hidden(trial.problem)
+    if not hidden:
         return None
-    problem, attention = trial.problem, subject.attention(trial.problem)
+    attention = subject.attention(problem)
     q, k, v = make_inputs(problem, trial.seed)
-    for keys, rows in _hidden(problem):
+    for keys, rows in hidden:
         for name, bad in (("NaN", torch.nan), ("infinity", torch.inf)):
             out = _call(attention, q, *_with(k, v, keys, partial(torch.full_like, fill_value=bad)))
             if not out[:, :, rows].isfinite().all():
