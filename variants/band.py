@@ -1,90 +1,125 @@
-"""Attention of query rows to a window of keys around each, in blocks of rows, by strided windows over k and v.
+"""Attention of query rows to a window of keys around each, and to global keys: planned here, and run by what suits.
 
-Rows are cut into blocks. In the interior, each block's keys are as many and lie as far from its rows as the next
-block's, so that all of them are one batch of small problems with one mask between them, and their keys are a view of k.
-Towards either end of the sequence a block's keys are cut off, and it is computed by itself. (Longformer, section 3.1,
-https://arxiv.org/abs/2004.05150, cuts a band into overlapping chunks and copies them.)
+A CPU is kept busy by products of small matrices that stay in its caches (`band_products`). An accelerator wants few and
+large calls: there, all blocks of a stretch are one batch for PyTorch's fused attention, over strided views of k and v.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from variants.band_products import BandProducts
+from variants.global_rows import attend_globals, global_rows
 from variants.masks import Mask
+from variants.problem import Problem
+from variants.products import product_dtype
+from variants.stretches import Stretch, reach, stretches
 
-# A block has half as many rows as the window is long, within these bounds, found by trying. Its keys are its rows and a
-# window more: longer blocks compute more in vain, shorter ones pass over more keys, and over their gradients, each.
-_FEWEST_ROWS, _MOST_ROWS = 64, 256
+# Rows of a block, found by `python -m bench.tune sliding_window`. Its keys are its rows and what the window reaches to
+# either side: longer blocks compute more in vain, shorter ones pass over more keys each.
+CPU_ROWS = {torch.float32: 64, torch.bfloat16: 128}
+DEVICE_ROWS = 128
+CPU_SCORES = 2**19  # few enough for the caches, and so many that the cost of a call itself does not count
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Consecutive blocks of `rows` query rows from `row` on.
+class Band:
+    """How rows are cut, and what is hidden.
 
-    The first sees `keys` keys from `key` on, the next as many from `key + rows` on, and so forth.
+    stretches    the rows that are not global, in order
+    width        how many keys a window shows, its row's own among them
+    bias         (rows, keys) of a block whose window is whole: 0 where a pair is visible, -inf where not
+    global_keys  how many of the first keys every row sees, after those of its window
+    global_rows  the first row that sees all keys, and the one after the last
+    causal       whether later keys are hidden from these
+    scores       how many scores are computed at a time, on CPU
     """
 
-    row: int
-    rows: int
-    blocks: int
-    key: int
-    keys: int
+    stretches: tuple[Stretch, ...]
+    width: int
+    bias: Tensor
+    global_keys: int
+    global_rows: tuple[int, int]
+    causal: bool
+    scores: int
+
+    def bias_of(self, stretch: Stretch) -> Tensor:
+        """What a block of this stretch hides, (rows, keys + global keys)."""
+        window = self.bias[: stretch.rows, stretch.cut : stretch.cut + stretch.keys]
+        return F.pad(window, (0, self.global_keys)) if self.global_keys else window
 
 
-def stretches(first: int, last: int, n_q: int, n_kv: int, mask: Mask) -> Iterator[Stretch]:
-    """Rows first..last-1 in order, with the keys in their windows; global keys are left out of the windows.
-
-    One stretch holds the whole interior, so there are no more of them the longer the sequence is.
-    """
-    assert mask.window is not None
-    offset, lowest = n_kv - n_q, min(mask.global_tokens or 0, n_kv)
-    back, ahead = mask.window - 1, 0 if mask.causal else mask.window - 1
-    rows = min(max(mask.window // 2, _FEWEST_ROWS), _MOST_ROWS)
-
-    def ends(start: int, stop: int) -> Iterator[Stretch]:
-        for row in range(start, stop, rows):
-            end = min(row + rows, stop)
-            key = min(max(row + offset - back, lowest), n_kv)
-            yield Stretch(row, end - row, 1, key, max(min(end + offset + ahead, n_kv) - key, 0))
-
-    inner = min(max(lowest + back - offset, first), last)
-    blocks = max(min(n_kv - ahead - offset, last) - inner, 0) // rows
-    outer = inner + blocks * rows
-    yield from ends(first, inner)
-    if blocks:
-        yield Stretch(inner, rows, blocks, inner + offset - back, rows + back + ahead)
-    yield from ends(outer, last)
+def plan(problem: Problem, rows: int | None = None, scores: int = CPU_SCORES) -> Band:
+    """The band of a problem with a window, counted without the rows that see no key; `rows` are cut at a time."""
+    n_q, n_kv, mask = problem.seq_q - problem.empty_rows, problem.seq_kv, problem.mask
+    dtype, global_keys = product_dtype(problem), min(mask.global_tokens or 0, n_kv)
+    rows = rows or (CPU_ROWS[dtype] if problem.device == "cpu" else DEVICE_ROWS)
+    start, end = global_rows(n_q, n_kv, global_keys) if global_keys else (0, 0)
+    cut = [*stretches(0, start, n_q, n_kv, mask, rows), *stretches(end, n_q, n_q, n_kv, mask, rows)]
+    bias = _bias(mask, rows, dtype, problem.device)
+    return Band(tuple(cut), 1 + sum(reach(mask)), bias, global_keys, (start, end), mask.causal, scores)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, stretch: Stretch, mask: Mask) -> Tensor:
-    """Exact attention of the stretch's rows to their windows and to the global keys: (batch, heads, rows, head_dim).
+def _bias(mask: Mask, rows: int, dtype: torch.dtype, device: str) -> Tensor:
+    back, ahead = reach(mask)
+    row = torch.arange(rows, device=device)
+    key = torch.arange(-back, rows + ahead, device=device)
+    visible = Mask(causal=mask.causal, window=mask.window).at(rows, rows)(row, row, row[:, None], key)
+    return torch.zeros(visible.shape, dtype=dtype, device=device).masked_fill_(~visible, -math.inf)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, band: Band) -> Tensor:
+    """Exact attention of q, without rows that see no key, under the band's mask: like q."""
+    run = _by_products if q.device.type == "cpu" else by_fused_calls
+    return run(q, k, v, band)
+
+
+def _by_products(q: Tensor, k: Tensor, v: Tensor, band: Band) -> Tensor:
+    n, d, heads = *q.shape[2:], k.shape[0] * k.shape[1]
+    rows, keys, values = q.reshape(heads, -1, n, d), k.reshape(heads, -1, d), v.reshape(heads, -1, d)
+    out: Tensor = BandProducts.apply(rows, keys, values, band)  # type: ignore[no-untyped-call]
+    out = out.view(q.shape)
+    first, last = band.global_rows
+    if first < last:
+        out[:, :, first:last] = attend_globals(q, k, v, first, last, band.causal)
+    return out
+
+
+def by_fused_calls(q: Tensor, k: Tensor, v: Tensor, band: Band) -> Tensor:
+    """The same, a stretch a call."""
+    first, last = band.global_rows
+    before = [_fused(q, k, v, s, band) for s in band.stretches if s.row < first]
+    among = [attend_globals(q, k, v, first, last, band.causal)] if first < last else []
+    after = [_fused(q, k, v, s, band) for s in band.stretches if s.row >= last]
+    return torch.cat(before + among + after, dim=2)
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, s: Stretch, band: Band) -> Tensor:
+    """Attention of the stretch's rows, (batch, heads, rows, head_dim).
 
     Batch and heads become the heads of a batch of blocks, which leaves the windows of k and v a view for any batch.
     """
-    (b, h, n_q, d), (_, kv_heads, n_kv, _) = q.shape, k.shape
-    s, g, group = stretch, min(mask.global_tokens or 0, n_kv), h // kv_heads
+    (b, h, _, d), kv_heads = q.shape, k.shape[1]
+    group = h // kv_heads
     rows = q[:, :, s.row : s.row + s.blocks * s.rows].reshape(b * kv_heads, group, s.blocks, s.rows, d)
     rows = rows.permute(2, 0, 1, 3, 4).reshape(s.blocks, b * kv_heads, group * s.rows, d)
-
-    row = torch.arange(s.row, s.row + s.rows, device=q.device)
-    key = torch.cat([torch.arange(g, device=q.device), torch.arange(s.key, s.key + s.keys, device=q.device)])
-    visible = mask.at(n_q, n_kv)(key, key, row[:, None], key).repeat(group, 1)
-    out = F.scaled_dot_product_attention(rows, _windows(k, s, g), _windows(v, s, g), attn_mask=visible)
+    keys, values = (_windows(x, s, band.global_keys) for x in (k, v))
+    out = F.scaled_dot_product_attention(rows, keys, values, attn_mask=band.bias_of(s).repeat(group, 1))
     out = out.reshape(s.blocks, b * kv_heads, group, s.rows, d).permute(1, 2, 0, 3, 4)
     return out.reshape(b, h, s.blocks * s.rows, d)
 
 
-def _windows(x: Tensor, s: Stretch, g: int) -> Tensor:
-    """The keys or values of each block, (blocks, batch * kv_heads, g + keys, head_dim); a view where g is 0."""
+def _windows(x: Tensor, s: Stretch, global_keys: int) -> Tensor:
+    """The keys or values of each block, (blocks, batch * kv_heads, keys, head_dim); a view where none is global."""
     b, kv_heads, _, d = x.shape
     heads = x.reshape(b * kv_heads, -1, d)
+    in_all = heads[:, :global_keys].expand(s.blocks, -1, -1, -1)
     if not s.keys:
-        return heads[:, :g].expand(s.blocks, -1, -1, -1)
-    span = heads[:, s.key : s.key + (s.blocks - 1) * s.rows + s.keys]
-    windows = span.unfold(1, s.keys, s.rows).permute(1, 0, 3, 2)
-    return torch.cat([heads[:, :g].expand(s.blocks, -1, -1, -1), windows], dim=2) if g else windows
+        return in_all
+    windows = heads[:, s.key : s.key + (s.blocks - 1) * s.rows + s.keys].unfold(1, s.keys, s.rows).permute(1, 0, 3, 2)
+    return torch.cat([windows, in_all], dim=2) if global_keys else windows

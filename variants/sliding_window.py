@@ -6,20 +6,16 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from variants.band import attend, stretches
+from variants import band
 from variants.masks import Mask
 from variants.registry import variant
 from variants.shapes import drop_empty_rows, restore_empty_rows
 
 
-@variant("sliding_window")
-def sliding_window(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool = False) -> Tensor:
+@variant("sliding_window", plan=band.plan)
+def sliding_window(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool = False, plan: band.Band) -> Tensor:
     """Each query sees the keys less than `window` positions away; with `causal`, the `window` latest ones."""
-    mask = Mask(causal=causal, window=window)
-    q, empty = drop_empty_rows(q, k, mask)
-    n_q = q.shape[2]
-    parts = [attend(q, k, v, stretch, mask) for stretch in stretches(0, n_q, n_q, k.shape[2], mask)]
-    return restore_empty_rows(torch.cat(parts, dim=2), empty)
+    q, empty = drop_empty_rows(q, k, Mask(causal=causal, window=window))
+    return restore_empty_rows(band.attend(q, k, v, plan), empty)

@@ -1,37 +1,75 @@
-"""How the rows of a band are cut: each once, with exactly the keys that it needs, in few pieces however long it is."""
+"""A band by products, as on CPU, and by fused calls, as on accelerators: both right, each row once, no key twice."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import torch
 
-from variants.band import stretches
+from bench.measure.accuracy import judge
+from variants import band
+from variants.band_products import tiles
 from variants.masks import Mask
+from variants.problem import DTYPES, Problem
+from variants.shapes import drop_empty_rows, restore_empty_rows
 
-sizes = st.integers(1, 600)
-
-
-@given(st.booleans(), st.integers(1, 700), st.none() | st.integers(1, 80), sizes, sizes)
-def test_each_row_is_in_one_block_with_the_keys_of_its_window(
-    causal: bool, window: int, global_tokens: int | None, n_q: int, n_kv: int
-) -> None:
-    mask = Mask(causal=causal, window=window, global_tokens=global_tokens)
-    offset, lowest = n_kv - n_q, min(global_tokens or 0, n_kv)
-    rows = []
-    for s in stretches(0, n_q, n_q, n_kv, mask):
-        for block in range(s.blocks):
-            own = range(s.row + block * s.rows, s.row + (block + 1) * s.rows)
-            key = s.key + block * s.rows
-            first = max(own[0] + offset - window + 1, lowest)
-            end = min(own[-1] + offset + (1 if causal else window), n_kv)
-            assert s.keys == max(end - first, 0)
-            assert not s.keys or (key == first and key + s.keys <= n_kv)
-            rows += own
-    assert rows == list(range(n_q))
+MASKS = ("window:1", "window:64", "causal+window:100", "window:50+global:7", "causal+window:130+global:200")
+SIZES = ((1, 1), (700, 700), (300, 800), (800, 300))
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("window", [1, 256, 5000])
-def test_pieces_do_not_grow_with_the_sequence(causal: bool, window: int) -> None:
-    mask = Mask(causal=causal, window=window)
-    short, long = (len(list(stretches(0, n, n, n, mask))) for n in (16_384, 1_048_576))
-    assert short == long <= 2 * (window // 64 + 2)
+def problem_of(text: str, n_q: int, n_kv: int, dtype: str = "float32") -> Problem:
+    return Problem(2, 4, 2, n_q, n_kv, 24, dtype, mask=Mask.parse(text))
+
+
+@pytest.mark.parametrize("text", MASKS)
+@pytest.mark.parametrize(("n_q", "n_kv"), SIZES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fused_calls_give_what_products_give(text: str, n_q: int, n_kv: int, dtype: str) -> None:
+    problem = problem_of(text, n_q, n_kv, dtype)
+    planned = band.plan(problem)
+    planned = band.Band(**{**vars(planned), "bias": planned.bias.to(getattr(torch, dtype))})  # as on an accelerator
+
+    def fused(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        q, empty = drop_empty_rows(q, k, problem.mask)
+        return restore_empty_rows(band.by_fused_calls(q, k, v, planned), empty)
+
+    assert judge(fused, problem, "fwdbwd", seed=3).reason is None
+
+
+@pytest.mark.parametrize("text", MASKS)
+@pytest.mark.parametrize("rows", [16, 48, 200])
+@pytest.mark.parametrize("scores", [1, 30_000, 2**24])
+def test_any_cut_is_right(text: str, rows: int, scores: int) -> None:
+    problem = problem_of(text, 700, 700)
+    planned = band.plan(problem, rows, scores)
+    assert judge(lambda q, k, v: band.attend(q, k, v, planned), problem, "fwdbwd", seed=4).reason is None
+
+
+@pytest.mark.parametrize("text", MASKS)
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("scores", [1, 30_000, 2**24])
+def test_tiles_hold_each_row_of_each_head_once(text: str, apart: bool, scores: int) -> None:
+    heads, n = 3, 1500
+    planned = band.plan(problem_of(text, n, n), 32, scores)
+    seen = torch.zeros(heads, 1, n, 1)
+    for tile in tiles(planned, heads, 1, apart):
+        tile.rows(seen).add_(1)
+        single = tile.count == 1
+        assert single or tile.count * tile.stretch.rows * (tile.stretch.keys + planned.global_keys) <= scores
+    first, last = planned.global_rows
+    seen[:, :, first:last] += 1
+    assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("text", MASKS)
+def test_tiles_that_are_apart_share_no_key(text: str) -> None:
+    heads, n = 3, 1500
+    for tile in tiles(band.plan(problem_of(text, n, n), 32), heads, 1, apart=True):
+        keys = torch.arange(heads * n).view(heads, n, 1)
+        mine = tile.windows(keys, torch.int64)
+        assert mine.unique().numel() == mine.numel()
+
+
+def test_inputs_that_are_views_are_read_where_they_lie() -> None:
+    problem = problem_of("window:50+global:7", 700, 700)
+    planned = band.plan(problem)
+    q, k, v = (torch.randn(2, 700, heads, 24).transpose(1, 2) for heads in (4, 2, 2))
+    expected = band.attend(*(x.contiguous() for x in (q, k, v)), planned)
+    torch.testing.assert_close(band.attend(q, k, v, planned), expected)
