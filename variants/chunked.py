@@ -16,11 +16,13 @@ from torch import Tensor
 from variants.blocks import blocks_of
 from variants.masks import Mask
 from variants.problem import Problem
+from variants.products import product_dtype
 from variants.registry import variant
 from variants.shapes import drop_empty_rows, restore_empty_rows
 
 CPU_BLOCK = 256  # rows and keys; found by trying: the scores of a block stay in the caches
 DEVICE_BLOCK = 1024  # a call costs an accelerator microseconds whatever its size, so there are to be fewer
+LOG2_E = math.log2(math.e)  # scores are kept as powers of two, which are quicker to compute than those of e
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,7 @@ def _plan(problem: Problem) -> Plan:
         pairs = ~mask_mod(row[:1], row[:1], row[rows, None], key[keys])
         return known.setdefault((pairs.shape, pairs.cpu().numpy().tobytes()), pairs)
 
-    # Many CPUs multiply 16-bit matrices by the slowest of loops; float32 is as fast where they do not, beside the rest.
-    on_cpu = problem.device == "cpu"
-    dtype, size = (torch.float32, CPU_BLOCK) if on_cpu else (getattr(torch, problem.dtype), DEVICE_BLOCK)
+    dtype, size = product_dtype(problem), CPU_BLOCK if problem.device == "cpu" else DEVICE_BLOCK
     blocks = blocks_of(mask, n_q, n_kv, size, size)
     query_blocks = []
     for i, touched in enumerate(blocks.touched):
@@ -92,7 +92,7 @@ class _Chunked(torch.autograd.Function):
         out = torch.empty_like(q)
         logsumexp = q.new_empty((*q.shape[:3], 1), dtype=torch.float32)
         for block in plan.query_blocks:
-            queries = _rows(q, block.rows).to(plan.dtype) * q.shape[-1] ** -0.5
+            queries = _rows(q, block.rows).to(plan.dtype)
             # The lowest number, not -inf, which would make NaN of a row that sees nothing of its first block.
             top = torch.full((*queries.shape[:2], 1), torch.finfo(torch.float32).min, device=q.device)
             total = torch.zeros_like(top)
@@ -101,13 +101,13 @@ class _Chunked(torch.autograd.Function):
                 keys, values = (x[:, key_block.keys].to(plan.dtype) for x in (k, v))
                 scores = _scores(queries, keys, key_block.hidden)
                 new_top = torch.maximum(top, scores.amax(-1, keepdim=True))
-                weights = scores.sub_(new_top).exp_()
-                shrink = (top - new_top).exp_()
+                weights = scores.sub_(new_top).exp2_()
+                shrink = (top - new_top).exp2_()
                 total.mul_(shrink).add_(weights.sum(-1, keepdim=True))
                 _add_product(sums.mul_(shrink), weights, values)
                 top = new_top
             _set_rows(out, block.rows, sums.div_(total))
-            _set_rows(logsumexp, block.rows, total.log_().add_(top))
+            _set_rows(logsumexp, block.rows, total.log2_().add_(top))
         ctx.plan = plan
         ctx.save_for_backward(q, k, v, out, logsumexp)
         return out
@@ -120,19 +120,18 @@ class _Chunked(torch.autograd.Function):
         dk, dv = (torch.zeros_like(x, dtype=torch.float32) for x in (k, v))
         for block in plan.query_blocks:
             queries, upstream = (_rows(x, block.rows).to(plan.dtype) for x in (q, grad))
-            queries = queries * scale
             delta = (upstream.float() * _rows(out, block.rows)).sum(-1, keepdim=True)
             sums = torch.zeros_like(queries, dtype=torch.float32)
             for key_block in block.key_blocks:
                 keys, values = (x[:, key_block.keys].to(plan.dtype) for x in (k, v))
                 scores = _scores(queries, keys, key_block.hidden)
-                weights = scores.sub_(_rows(logsumexp, block.rows)).exp_()
+                weights = scores.sub_(_rows(logsumexp, block.rows)).exp2_()
                 _add_product(dv[:, key_block.keys], weights.mT, upstream)
                 d_scores = (upstream @ values.mT).float().sub_(delta).mul_(weights)
                 _add_product(sums, d_scores, keys)
                 _add_product(dk[:, key_block.keys], d_scores.mT, queries)
             _set_rows(dq, block.rows, sums.mul_(scale))
-        return dq, dk.to(k.dtype), dv.to(v.dtype), None
+        return dq, dk.mul_(scale).to(k.dtype), dv.to(v.dtype), None
 
 
 def _rows(x: Tensor, rows: slice) -> Tensor:
@@ -147,8 +146,9 @@ def _set_rows(x: Tensor, rows: slice, values: Tensor) -> None:
 
 
 def _scores(queries: Tensor, keys: Tensor, hidden: Tensor | None) -> Tensor:
-    """Scores in float32, hidden pairs at -inf, for queries that are scaled already."""
-    scores = (queries @ keys.mT).float()
+    """Scores as powers of two, in float32, hidden pairs at -inf."""
+    scores = queries.new_empty(*queries.shape[:2], keys.shape[1])
+    scores = scores.baddbmm_(queries, keys.mT, beta=0, alpha=queries.shape[-1] ** -0.5 * LOG2_E).float()
     if hidden is not None:
         scores.view(len(scores), -1, *hidden.shape).masked_fill_(hidden, -math.inf)
     return scores
