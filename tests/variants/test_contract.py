@@ -1,5 +1,7 @@
 """Every variant of this package on masks, lengths, dtypes, grouped heads and both directions, beside the oracle."""
 
+import re
+from importlib import metadata
 from itertools import islice, product, starmap
 
 import pytest
@@ -12,8 +14,10 @@ from variants.machine import Machine
 from variants.problem import Problem
 
 VARIANTS = {name: v for name, v in registry.load().items() if v.function.__module__.startswith("variants.")}
-MACHINE = Machine("cpu", "a machine", 1 << 34, cxx="c++", packages={"xformers": "0.0.35"})
-NOT_ON_CPU = {"sdpa_efficient", "sdpa_cudnn", "xformers"}
+INSTALLED = {package.name: package.version for package in metadata.distributions()}
+MACHINE = Machine("cpu", "a machine", 1 << 34, cxx="c++", packages=INSTALLED)
+WITHOUT_PACKAGE = {name for name, v in VARIANTS.items() if not set(v.requires) <= set(INSTALLED)}
+NOT_ON_CPU = {"sdpa_efficient", "sdpa_cudnn", "xformers"} | WITHOUT_PACKAGE
 COMPILED_CASES = 4  # compiling takes seconds each time
 
 
@@ -59,10 +63,11 @@ def test_agrees_with_the_oracle_on_the_full_grid(name: str, part: int) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_runs_or_says_why_not(name: str) -> None:
     variant = VARIANTS[name]
-    problem = Problem(1, 2, 2, 8, 8, 8, mask=variant.some_mask())
+    problem = Problem(1, 2, 2, 768, 768, 8, mask=variant.some_mask())
     reason = variant.refusal(problem, MACHINE)
     assert (reason is not None) == (name in NOT_ON_CPU)
-    assert reason is None or "CPU" in reason or "CUDA" in reason
+    expected = "needs the package" if name in WITHOUT_PACKAGE else "CPU|CUDA"
+    assert reason is None or re.search(expected, reason)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -75,8 +80,11 @@ def test_says_what_it_is_and_where_it_comes_from(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(VARIANTS) - NOT_ON_CPU - {"flex"}))
 def test_leaves_its_inputs_and_the_global_state_alone(name: str) -> None:
     variant = VARIANTS[name]
-    problem = Problem(1, 2, 1, 300, 300, 16, mask=variant.some_mask())
-    inputs = [torch.randn(1, heads, 300, 16) for heads in (2, 1, 1)]
+    sizes = (2, 1, 300), (2, 2, 768)  # grouped and short where it takes that
+    problems = [Problem(1, h, kv_h, n, n, 16, mask=variant.some_mask()) for h, kv_h, n in sizes]
+    problem = next(p for p in problems if variant.refusal(p, MACHINE) is None)
+    shapes = [(1, heads, problem.seq_kv, 16) for heads in (2, problem.kv_heads, problem.kv_heads)]
+    inputs = [torch.randn(shape) for shape in shapes]
     before = [x.clone() for x in inputs]
     random_state = torch.get_rng_state()
     variant.bind(problem, variant.prepare(problem))(*inputs)

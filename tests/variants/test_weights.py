@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.variants.test_contract import NOT_ON_CPU, VARIANTS
+from tests.variants.test_contract import MACHINE, NOT_ON_CPU, VARIANTS
 from variants.masks import Mask
 from variants.problem import Problem
 
@@ -37,25 +37,28 @@ def expected_keys(mask: Mask, row: int) -> set[int]:
     return set(band) | set(range(min(mask.global_tokens or 0, end)))
 
 
-def takers(masks: Iterable[Mask]) -> list[tuple[str, Mask]]:
-    return [(name, mask) for name in EAGER for mask in masks if VARIANTS[name].refuses(mask) is None]
+def takers(masks: Iterable[Mask], n_q: int, n_kv: int) -> list[tuple[str, Mask, int, int]]:
+    problems = [Problem(1, 1, 1, n_q, n_kv, HEAD_DIM, mask=mask) for mask in masks]
+    taken = [(name, p) for name in EAGER for p in problems if VARIANTS[name].refusal(p, MACHINE) is None]
+    return [(name, p.mask, n_q, n_kv) for name, p in taken]
 
 
-@pytest.mark.parametrize(
-    ("name", "mask"), takers(starmap(Mask, product([False, True], [1, 2, N - 1, N, N + 1], [None, 3]))), ids=str
-)
-def test_sees_exactly_its_window(name: str, mask: Mask) -> None:
-    seen = weights(name, mask, N, N)
+WINDOWS = tuple(starmap(Mask, product([False, True], [1, 2, N - 1, N, N + 1], [None, 3])))
+
+
+@pytest.mark.parametrize(("name", "mask", "n_q", "n_kv"), takers(WINDOWS, N, N), ids=str)
+def test_sees_exactly_its_window(name: str, mask: Mask, n_q: int, n_kv: int) -> None:
+    seen = weights(name, mask, n_q, n_kv)
     for row in range(N):
         assert set(seen[row].nonzero()[:, 0].tolist()) == expected_keys(mask, row), f"row {row}"
     assert (seen >= 0).all()
     torch.testing.assert_close(seen.sum(1), torch.ones(N), rtol=0, atol=8 * torch.finfo(torch.float32).eps)
 
 
-UNEQUAL = ("full", "causal", "causal+window:70", "window:70", "global:20", "window:70+global:20")
+MASKS = tuple(map(Mask.parse, ("full", "causal", "causal+window:70", "window:70", "global:20", "window:70+global:20")))
+UNEQUAL = [case for lengths in ((1, 150), (70, 150), (150, 70)) for case in takers(MASKS, *lengths)]
 
 
-@pytest.mark.parametrize(("name", "mask"), takers(map(Mask.parse, UNEQUAL)), ids=str)
-@pytest.mark.parametrize(("n_q", "n_kv"), [(1, 150), (70, 150), (150, 70)])
+@pytest.mark.parametrize(("name", "mask", "n_q", "n_kv"), UNEQUAL, ids=str)
 def test_sees_exactly_its_mask_at_unequal_lengths(name: str, mask: Mask, n_q: int, n_kv: int) -> None:
     assert torch.equal(weights(name, mask, n_q, n_kv) > 0, mask.dense(n_q, n_kv))
