@@ -24,6 +24,7 @@ from variants.stretches import Stretch, reach, stretches
 # either side: longer blocks compute more in vain, shorter ones pass over more keys each.
 CPU_ROWS = {torch.float32: 64, torch.bfloat16: 128}
 DEVICE_ROWS = 128
+TUNABLE = {"rows": (32, 64, 128, 256), "scores": (2**18, 2**19, 2**20)}
 CPU_SCORES = 2**19  # few enough for the caches, and so many that the cost of a call itself does not count
 
 

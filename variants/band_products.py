@@ -134,7 +134,8 @@ def _keys(tile: Tile, x: Tensor, band: Band) -> Tensor:
     """The keys or values that the tile's blocks see, (count, keys, head_dim): their windows, and the global ones."""
     windows = tile.windows(x, band.bias.dtype)
     if not band.global_keys:
-        return windows
+        # PyTorch multiplies windows that overlap as they lie, but in 16 bits only after copying them, and slowly.
+        return windows if windows.dtype == torch.float32 else windows.contiguous()
     heads = slice(tile.head, tile.head + (1 if tile.step else tile.count))
     in_all = x[heads, : band.global_keys].to(windows.dtype)
     return torch.cat([windows, in_all.expand(tile.count, -1, -1)], dim=1)

@@ -49,7 +49,7 @@ class Plan:
     dtype: torch.dtype
 
 
-def _plan(problem: Problem) -> Plan:
+def _plan(problem: Problem, block: int | None = None) -> Plan:
     """The blocks that the mask shows anything of; blocks that hide the same pairs share the tensor that says so."""
     n_q, n_kv, mask = problem.seq_q - problem.empty_rows, problem.seq_kv, problem.mask
     mask_mod = mask.at(n_q, n_kv)
@@ -60,7 +60,7 @@ def _plan(problem: Problem) -> Plan:
         pairs = ~mask_mod(row[:1], row[:1], row[rows, None], key[keys])
         return known.setdefault((pairs.shape, pairs.cpu().numpy().tobytes()), pairs)
 
-    dtype, size = product_dtype(problem), CPU_BLOCK if problem.device == "cpu" else DEVICE_BLOCK
+    dtype, size = product_dtype(problem), block or (CPU_BLOCK if problem.device == "cpu" else DEVICE_BLOCK)
     blocks = blocks_of(mask, n_q, n_kv, size, size)
     query_blocks = []
     for i, touched in enumerate(blocks.touched):
@@ -73,7 +73,7 @@ def _plan(problem: Problem) -> Plan:
     return Plan(query_blocks, dtype)
 
 
-@variant("chunked", plan=_plan)
+@variant("chunked", plan=_plan, tunable={"block": (128, 256, 512, 1024)})
 def chunked(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, plan: Plan) -> Tensor:
     """Exact attention; memory beyond the result is a logsumexp a row and a few blocks."""
     q, empty = drop_empty_rows(q, k, mask)

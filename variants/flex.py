@@ -28,20 +28,20 @@ _REFUSAL = re.compile(r"NotImplementedError(?:: |\(['\"])(.+?)(?:['\"]\))?$", re
 Plan = tuple[Callable[..., Tensor], BlockMask]
 
 
-def block_mask(mask: Mask, n_q: int, n_kv: int, device: str = "cpu") -> BlockMask:
+def block_mask(mask: Mask, n_q: int, n_kv: int, device: str = "cpu", block: int = BLOCK) -> BlockMask:
     """What `create_block_mask` makes, from block arithmetic: milliseconds, and no n_q x n_kv tensor.
 
     Given for the full mask as well: without one, FlexAttention on CPU takes all keys as one block.
     """
-    blocks = blocks_of(mask, n_q, n_kv, BLOCK, BLOCK)
+    blocks = blocks_of(mask, n_q, n_kv, block, block)
     whole = blocks.whole.clone()
-    whole[n_q // BLOCK :] = False  # a block that reaches past the end is partial to FlexAttention
-    whole[:, n_kv // BLOCK :] = False
+    whole[n_q // block :] = False  # a block that reaches past the end is partial to FlexAttention
+    whole[:, n_kv // block :] = False
     partial = blocks.touched & ~whole
     return BlockMask.from_kv_blocks(
         *_listed(partial, device),
         *_listed(whole, device),
-        BLOCK_SIZE=BLOCK,
+        BLOCK_SIZE=block,
         mask_mod=mask.at(n_q, n_kv),
         seq_lengths=(n_q, n_kv),
     )
@@ -54,11 +54,11 @@ def _listed(chosen: Tensor, device: str) -> tuple[Tensor, Tensor]:
     return count, indices
 
 
-def _plan(problem: Problem) -> Plan:
+def _plan(problem: Problem, block: int = BLOCK) -> Plan:
     rows = problem.seq_q - problem.empty_rows
     # With fullgraph, dynamo raises past its recompile limit, and does not fall back to dense attention in silence.
     compiled = torch.compile(flex_attention, dynamic=False, fullgraph=True)
-    return compiled, block_mask(problem.mask, rows, problem.seq_kv, problem.device)
+    return compiled, block_mask(problem.mask, rows, problem.seq_kv, problem.device, block)
 
 
 def _limits(problem: Problem, machine: Machine) -> str | None:
@@ -73,7 +73,14 @@ def _backward_limits(problem: Problem, machine: Machine) -> str | None:
     return "FlexAttention has no backward pass on CPU" if problem.device == "cpu" else None
 
 
-@variant("flex", compiled=True, plan=_plan, limits=_limits, backward_limits=_backward_limits)
+@variant(
+    "flex",
+    compiled=True,
+    plan=_plan,
+    tunable={"block": (32, 64, 128, 256)},
+    limits=_limits,
+    backward_limits=_backward_limits,
+)
 def flex(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, plan: Plan) -> Tensor:
     """Exact attention by a kernel compiled for this problem."""
     compiled, visible = plan

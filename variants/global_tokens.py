@@ -6,6 +6,7 @@ itself: the least that exchange over any distance can cost.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ def _plan(problem: Problem, numbers: int = CPU_NUMBERS) -> Plan:
     return Plan(product_dtype(problem), numbers if problem.device == "cpu" else None)
 
 
-@variant("global_tokens", plan=_plan)
+@variant("global_tokens", plan=_plan, tunable={"numbers": (2**16, 2**17, 2**18, 2**19, 2**20)})
 def global_attention(
     q: Tensor, k: Tensor, v: Tensor, *, global_tokens: int, causal: bool = False, plan: Plan
 ) -> Tensor:
@@ -66,48 +67,48 @@ class _GlobalsAndSelf(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, g: int, first: int, plan: Plan) -> Tensor:
-        out = torch.empty_like(q)
-        k_global, v_global = (x[:, :, :g].to(plan.dtype) for x in (k, v))
-        for rows, own in _parts(q, k, first, plan):
-            weights = _weights(q[:, :, rows].to(plan.dtype), k[:, :, own].to(plan.dtype), k_global)
-            out[:, :, rows] = _sum(weights, v_global, v[:, :, own].to(plan.dtype))
+        out = torch.empty_like(q, dtype=plan.dtype)
+        for heads, rows, own in _parts(q, k, first, plan):
+            queries, keys, values = (x.to(plan.dtype) for x in (q[heads, :, rows], k[heads, :, own], v[heads, :, own]))
+            k_global, v_global = (x[heads, :, :g].to(plan.dtype) for x in (k, v))
+            _put(out[heads, :, rows], _weights(queries, keys, k_global), v_global, values)
         ctx.rest = g, first, plan
         ctx.save_for_backward(q, k, v)
-        return out
+        return out.to(q.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (q, k, v), (g, first, plan) = ctx.saved_tensors, ctx.rest
-        k_global, v_global = (x[:, :, :g].to(plan.dtype) for x in (k, v))
-        dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
-        dk_global, dv_global = (torch.zeros_like(x[:, 0], dtype=torch.float32) for x in (k_global, v_global))
-        for rows, own in _parts(q, k, first, plan):
-            given = q[:, :, rows], k[:, :, own], v[:, :, own], grad[:, :, rows]
-            queries, keys, values, upstream = (x.to(plan.dtype) for x in given)
+        dq, dk, dv = (torch.zeros_like(x, dtype=plan.dtype) for x in (q, k, v))
+        dk_global, dv_global = (torch.zeros_like(x[:, 0, :g], dtype=torch.float32) for x in (k, v))
+        for heads, rows, own in _parts(q, k, first, plan):
+            given = q[heads, :, rows], grad[heads, :, rows], k[heads, :, own], v[heads, :, own]
+            queries, upstream, keys, values = (x.to(plan.dtype) for x in given)
+            k_global, v_global = (x[heads, :, :g].to(plan.dtype) for x in (k, v))
             weights = _weights(queries, keys, k_global)
             d_weights = _products(upstream, values, v_global)
             d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, 2, weights.dtype)
             d_scores.mul_(q.shape[-1] ** -0.5)
-            dq[:, :, rows] = _sum(d_scores, k_global, keys)
+            _put(dq[heads, :, rows], d_scores, k_global, keys)
             for of_all, of_own, factors, vectors in (
                 (dk_global, dk, d_scores, queries),
                 (dv_global, dv, weights, upstream),
             ):
-                of_all.add_((factors[:, :, :-1] @ vectors).sum(1))
-                of_own[:, :, own] = (factors[:, :, -1, :, None] * vectors).sum(1, keepdim=True)
+                of_all[heads] += (factors[:, :, :-1] @ vectors).sum(1)
+                of_own[heads, :, own] = (factors[:, :, -1, :, None] * vectors).sum(1, keepdim=True)
         dk[:, 0, :g], dv[:, 0, :g] = dk_global, dv_global
-        return dq, dk, dv, None, None, None
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None
 
 
-def _parts(q: Tensor, k: Tensor, first: int, plan: Plan) -> Iterator[tuple[slice, slice]]:
-    """Rows from `first` on, a few at a time, and the keys that stand where they do."""
+def _parts(q: Tensor, k: Tensor, first: int, plan: Plan) -> Iterator[tuple[slice, slice, slice]]:
+    """Heads, rows of them from `first` on, and the keys that stand where these do; a few rows of one head at a time."""
     heads, group, n_q, d = q.shape
-    step = n_q if plan.numbers is None else max(plan.numbers // (heads * group * d), 1)
+    at_once, step = (heads, n_q) if plan.numbers is None else (1, max(plan.numbers // (group * d), 1))
     offset = k.shape[2] - n_q
-    for row in range(first, n_q, step):
+    for head, row in itertools.product(range(0, heads, at_once), range(first, n_q, step)):
         end = min(row + step, n_q)
-        yield slice(row, end), slice(row + offset, end + offset)
+        yield slice(head, head + at_once), slice(row, end), slice(row + offset, end + offset)
 
 
 def _weights(queries: Tensor, keys: Tensor, k_global: Tensor) -> Tensor:
@@ -117,12 +118,19 @@ def _weights(queries: Tensor, keys: Tensor, k_global: Tensor) -> Tensor:
 
 def _products(rows: Tensor, own: Tensor, in_all: Tensor) -> Tensor:
     """Products of each row with every vector that all have, and with its own one: (heads, group, g + 1, rows)."""
-    out = rows.new_empty(*rows.shape[:2], in_all.shape[2] + 1, rows.shape[2])
-    torch.matmul(in_all, rows.mT, out=out[:, :, :-1])
+    heads, group, n, _ = rows.shape
+    out = rows.new_empty(heads, group, in_all.shape[2] + 1, n)
+    torch.bmm(_each(in_all, group), rows.flatten(0, 1).mT, out=out.flatten(0, 1)[:, :-1])
     torch.sum(rows * own, -1, out=out[:, :, -1])
     return out
 
 
-def _sum(weights: Tensor, in_all: Tensor, own: Tensor) -> Tensor:
-    """The sum of the vectors by their weights: (heads, group, rows, head_dim)."""
-    return (weights[:, :, :-1].mT @ in_all).addcmul_(weights[:, :, -1, :, None], own)
+def _put(to: Tensor, weights: Tensor, in_all: Tensor, own: Tensor) -> None:
+    """Writes the sum of the vectors by their weights, (heads, group, rows, head_dim)."""
+    torch.bmm(weights[:, :, :-1].flatten(0, 1).mT, _each(in_all, to.shape[1]), out=to.flatten(0, 1))
+    to.addcmul_(weights[:, :, -1, :, None], own)
+
+
+def _each(in_all: Tensor, group: int) -> Tensor:
+    """The vectors (heads, 1, g, head_dim) once for each head of a group: (heads * group, g, head_dim)."""
+    return in_all.expand(-1, group, -1, -1).flatten(0, 1)

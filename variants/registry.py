@@ -17,8 +17,8 @@ import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -56,6 +56,7 @@ class Variant:
     exact            False for what approximates softmax attention
     requires         packages that it imports
     plan             problem -> whatever the function wants as `plan`
+    tunable          further arguments of `plan` -> the values that `bench.tune` tries
     limits           (problem, machine) -> why it cannot run, or None
     backward_limits  the same for problems that need gradients
     compiled         it goes through torch.compile
@@ -66,7 +67,8 @@ class Variant:
     function: Callable[..., Tensor]
     exact: bool = True
     requires: tuple[str, ...] = ()
-    plan: Callable[[Problem], Any] | None = None
+    plan: Callable[..., Any] | None = None
+    tunable: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     limits: Limits | None = None
     backward_limits: Limits | None = None
     compiled: bool = False
@@ -121,9 +123,9 @@ class Variant:
         }
         return Mask(**needed)
 
-    def prepare(self, problem: Problem) -> Any:
-        """What `plan` returns for this problem; None for a variant without one."""
-        return self.plan(problem) if self.plan else None
+    def prepare(self, problem: Problem, **choice: int) -> Any:
+        """What `plan` returns for this problem, and for these of its `tunable` arguments; None where it has no plan."""
+        return self.plan(problem, **choice) if self.plan else None
 
     def bind(self, problem: Problem, plan: Any) -> Attention:
         """The attention function of this problem: (q, k, v) -> like q."""
