@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import secrets
-import shutil
-import subprocess
 import sys
 import time
 from dataclasses import fields, replace
@@ -20,6 +18,7 @@ from bench import cli
 from bench.errors import UserError
 from bench.plan import arguments, presets
 from bench.plan.sweep import Sweep
+from bench.preparation import chosen, commit, server_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,34 +40,12 @@ def main(argv: list[str]) -> int:
     variants = chosen(options.variants, options.imports)
     if options.baseline not in variants and options.baseline != arguments.BASELINE:
         raise UserError(f"--baseline: {options.baseline!r} does not run; accepted: {', '.join(variants)}")
-    with _server(variants) as server:
+    with server_for(variants.values()) as server:
         run = _describe(server, options, variants)
         cases = _sweep(options, run).cases()
         if options.dry_run:
             return _print_plan(run, cases)
         return _measure(server, options, run, cases)
-
-
-def chosen(names: str, imports: Sequence[str], option: str = "--variants") -> dict[str, Variant]:
-    """The variants asked for, by name; UserError repeats a name or module that is not to be had."""
-    from variants import registry
-
-    try:
-        known = registry.load(imports)
-    except registry.ImportFailed as error:
-        raise UserError(f"--import: {error}") from None
-    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in known:
-            raise UserError(f"{option}: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
-    return {name: known[name] for name in dict.fromkeys(wanted)}
-
-
-def _server(variants: Mapping[str, Variant]) -> Server:
-    from bench.measure.server import Server
-
-    compiles = any(v.compiled for v in variants.values()) and shutil.which("g++")
-    return Server(preload=["bench.measure.compiler"] if compiles else [])
 
 
 def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str, Variant]) -> Run:
@@ -81,27 +58,11 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
         name=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         variants=variants,
         machine=machine,
-        environment=replace(environment, commit=_commit()),
+        environment=replace(environment, commit=commit()),
         visits=options.visits,
         time_budget_s=options.time_budget,
         max_call_s=options.max_call,
     )
-
-
-def _commit() -> str:
-    """The commit that this suite was run from, with + where tracked files differ from it; empty outside a checkout."""
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        git(
-            "ls-files", "--error-unmatch", Path(__file__).name
-        )  # installed into somebody else's checkout, it is not ours
-        return git("describe", "--always", "--exclude=*", "--dirty=+")
-    except (OSError, subprocess.CalledProcessError):
-        return ""
 
 
 def _sweep(options: argparse.Namespace, run: Run) -> Sweep:

@@ -87,7 +87,7 @@ def _weights(options: argparse.Namespace, problem: Problem) -> list[list[float]]
     from bench.checks.weights import effective
     from bench.measure.environment import ask
     from bench.measure.server import Died, Server
-    from bench.run import chosen
+    from bench.preparation import chosen
 
     variants = chosen(options.variant, options.imports, "--variant")
     with Server() as server:
@@ -119,7 +119,7 @@ def _list(options: argparse.Namespace) -> int:
 
     from bench.measure.environment import ask
     from bench.measure.server import Server
-    from bench.run import chosen
+    from bench.preparation import chosen
 
     variants = chosen(options.variants, options.imports)
     with Server() as server:

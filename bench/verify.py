@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
     from bench.checks.catalogue import CHECKS
     from bench.measure.environment import ask
     from bench.measure.server import Server
-    from bench.run import chosen
+    from bench.preparation import chosen
 
     if options.check is not None and options.check not in CHECKS:
         raise UserError(f"--check: {options.check!r} is not a check; accepted: {', '.join(CHECKS)}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bench.measure.visit import refuse_eager_execution
 from variants.machine import Machine
 from variants.problem import Problem
 from variants.registry import Variant
@@ -40,7 +41,7 @@ class Subject:
         if self.variant.compiled:
             torch._dynamo.reset()  # a few shapes in one process are past its limit, and it would fall back to eager
             torch._dynamo.utils.counters.clear()  # else what was compiled before would pass for this one
-            torch._dynamo.config.fail_on_recompile_limit_hit = True
+            refuse_eager_execution(self.variant)
         return self.variant.bind(problem, self.variant.prepare(problem))
 
 

@@ -58,7 +58,7 @@ def visit(request: Request, ready: Callable[[], None] = lambda: None) -> Facts:
 
     q, k, v = make_inputs(problem, request.seed, case.direction)
     upstream = make_upstream(problem, request.seed) if case.direction != "fwd" else None
-    _warm_up(q)
+    warm_up(q)
     resident = ResidentPeak()
     plan, plan_ms = _stopwatch(device, lambda: variant.prepare(problem))
     attention = variant.bind(problem, plan)
@@ -100,10 +100,14 @@ def _configure(request: Request, variant: Variant) -> None:
     """What is set before anything runs; a user's own program has all but the seed and the warning as torch has it."""
     if request.threads is not None:
         torch.set_num_threads(request.threads)
-    if variant.compiled:
-        # Past a few shapes dynamo would fall back to eager execution with only a warning.
-        torch._dynamo.config.fail_on_recompile_limit_hit = True
+    refuse_eager_execution(variant)
     torch.manual_seed(request.seed + _UNUSUAL)
+
+
+def refuse_eager_execution(variant: Variant) -> None:
+    """Past a few shapes dynamo would run a compiled variant eagerly, with only a warning; from here on it raises."""
+    if variant.compiled:
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
 
 
 def _sample(device: Device, step: Pass, request: Request) -> tuple[Samples, Conditions]:
@@ -164,8 +168,8 @@ def pass_of(
 _UNUSUAL = 7_340_033  # a variant that calls torch.manual_seed(0) is caught by it
 
 
-def _warm_up(q: Tensor) -> None:
-    """Starts torch's threads and libraries with a product that is no variant's."""
+def warm_up(q: Tensor) -> None:
+    """Starts torch's threads and libraries with a product that is no variant's, of q's dtype on its device."""
     small = torch.ones(64, 64, dtype=q.dtype, device=q.device)
     (small @ small).sum().item()
     _age_allocator()

@@ -1,10 +1,13 @@
 """A band by products, as on CPU, and by fused calls, as on accelerators: both right, each row once, no key twice."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bench.measure.accuracy import judge
-from variants import band
+from variants import band, registry
 from variants.band_products import tiles
 from variants.masks import Mask
 from variants.problem import DTYPES, Problem
@@ -65,6 +68,36 @@ def test_tiles_that_are_apart_share_no_key(text: str) -> None:
         keys = torch.arange(heads * n).view(heads, n, 1)
         mine = tile.windows(keys, torch.int64)
         assert mine.unique().numel() == mine.numel()
+
+
+class Calls(TorchDispatchMode):
+    """Counts operators."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sliding_window", "window:256"),
+        ("longformer", "causal+window:256+global:16"),
+        ("global_tokens", "global:16"),
+    ],
+)
+def test_an_accelerator_is_called_as_often_whatever_the_length(name: str, text: str) -> None:
+    variant, counts = registry.load()[name], []
+    for n in (8192, 262_144):
+        problem = Problem(1, 8, 8, n, n, 64, "bfloat16", "meta", Mask.parse(text))  # a device that only keeps shapes
+        attention = variant.bind(problem, variant.prepare(problem))
+        q, k, v = (torch.empty(1, 8, n, 64, dtype=torch.bfloat16, device="meta", requires_grad=True) for _ in "qkv")
+        with Calls() as calls:
+            torch.autograd.grad(attention(q, k, v), (q, k, v), torch.empty_like(q))
+        counts.append(calls.count)
+    assert counts[0] == counts[1] > 10
 
 
 def test_inputs_that_are_views_are_read_where_they_lie() -> None:

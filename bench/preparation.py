@@ -1,0 +1,54 @@
+"""What every command that measures does first: the variants that were asked for, a warm server, the commit."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.errors import UserError
+
+if TYPE_CHECKING:
+    from bench.measure.server import Server
+    from variants.registry import Variant
+
+
+def chosen(names: str, imports: Sequence[str], option: str = "--variants") -> dict[str, Variant]:
+    """The variants asked for, by name; UserError repeats a name or module that is not to be had."""
+    from variants import registry
+
+    try:
+        known = registry.load(imports)
+    except registry.ImportFailed as error:
+        raise UserError(f"--import: {error}") from None
+    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"{option}: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
+    return {name: known[name] for name in dict.fromkeys(wanted)}
+
+
+def server_for(variants: Iterable[Variant]) -> Server:
+    """A server that has loaded what compiling needs where one of these variants is compiled."""
+    from bench.measure.server import Server
+
+    compiles = any(v.compiled for v in variants) and shutil.which("g++")
+    return Server(preload=["bench.measure.compiler"] if compiles else [])
+
+
+def commit() -> str:
+    """The commit that this suite was run from, with + where tracked files differ from it; empty outside a checkout."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        git(
+            "ls-files", "--error-unmatch", Path(__file__).name
+        )  # installed into somebody else's checkout, it is not ours
+        return git("describe", "--always", "--exclude=*", "--dirty=+")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
