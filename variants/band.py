@@ -7,7 +7,7 @@ large calls: there, all blocks of a stretch are one batch for PyTorch's fused at
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -58,6 +58,8 @@ class Band:
 def plan(problem: Problem, rows: int | None = None, scores: int = CPU_SCORES) -> Band:
     """The band of a problem with a window, counted without the rows that see no key; `rows` are cut at a time."""
     n_q, n_kv, mask = problem.seq_q - problem.empty_rows, problem.seq_kv, problem.mask
+    assert mask.window is not None
+    mask = replace(mask, window=min(mask.window, n_q + n_kv))  # a longer one shows no more
     dtype, global_keys = product_dtype(problem), min(mask.global_tokens or 0, n_kv)
     rows = rows or (CPU_ROWS[dtype] if problem.device == "cpu" else DEVICE_ROWS)
     start, end = global_rows(n_q, n_kv, global_keys) if global_keys else (0, 0)

@@ -43,7 +43,7 @@ class Tile:
         of_head, of_group, of_row, of_number = x.stride()
         first = x.storage_offset() + self.head * of_head + self.row * of_row
         size = self.count, x.shape[1], self.stretch.rows, x.shape[3]
-        return x.as_strided(size, (self.step * of_row or of_head, of_group, of_row, of_number), first)
+        return x.as_strided(size, (self.step * of_row if self.step else of_head, of_group, of_row, of_number), first)
 
     def windows(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """The windows of x (heads, n_kv, d), in a dtype: (count, keys, d); a view of x where it has that dtype."""
@@ -51,11 +51,11 @@ class Tile:
         x = x[self.head : self.head + heads, self.key : self.key + keys + self.stretch.keys].to(dtype)
         of_head, of_key, of_number = x.stride()
         size = self.count, self.stretch.keys, x.shape[2]
-        return x.as_strided(size, (self.step * of_key or of_head, of_key, of_number), x.storage_offset())
+        return x.as_strided(size, (self.step * of_key if self.step else of_head, of_key, of_number), x.storage_offset())
 
 
 def tiles(band: Band, heads: int, group: int, apart: bool) -> Iterator[Tile]:
-    """All blocks of the band, with at most `band.scores` scores a tile; `apart`: no key is in two windows of a tile."""
+    """All blocks of the band, with at most `band.scores` scores a tile, or one block; `apart`: windows share no key."""
     for s in band.stretches:
         hidden = tuple(_hidden(band, s))
         at_once = max(band.scores // (group * s.rows * (s.keys + band.global_keys)), 1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from variants.blocks import blocks_of
 from variants.masks import Mask
@@ -113,6 +114,7 @@ class _Chunked(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         q, k, v, out, logsumexp = ctx.saved_tensors
         plan, scale = ctx.plan, q.shape[-1] ** -0.5

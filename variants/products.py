@@ -8,9 +8,9 @@ from variants.problem import Problem
 
 
 def product_dtype(problem: Problem) -> torch.dtype:
-    """The problem's own dtype, but float32 for 16 bits on a CPU that has no instructions for them.
+    """The problem's own dtype, but float32 for 16 bits on a CPU, unless it is an x86 with instructions for bfloat16.
 
-    Such a CPU multiplies 16-bit matrices by the slowest of loops, and float32 is as fast there as anything else.
+    Others multiply 16-bit matrices by the slowest of loops, and float32 is as fast there as anything else.
     """
     own: torch.dtype = getattr(torch, problem.dtype)
     if problem.device != "cpu" or (own == torch.bfloat16 and _multiplies_bfloat16()):
@@ -19,5 +19,5 @@ def product_dtype(problem: Problem) -> torch.dtype:
 
 
 def _multiplies_bfloat16() -> bool:
-    capabilities = torch.cpu.get_capabilities()
+    capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}  # not before 2.11
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

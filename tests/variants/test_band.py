@@ -1,5 +1,6 @@
 """A band by products, as on CPU, and by fused calls, as on accelerators: both right, each row once, no key twice."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -48,14 +49,15 @@ def test_any_cut_is_right(text: str, rows: int, scores: int) -> None:
 @pytest.mark.parametrize("text", MASKS)
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("scores", [1, 30_000, 2**24])
-def test_tiles_hold_each_row_of_each_head_once(text: str, apart: bool, scores: int) -> None:
+@pytest.mark.parametrize("group", [1, 2])
+def test_tiles_hold_each_row_of_each_head_once(text: str, apart: bool, scores: int, group: int) -> None:
     heads, n = 3, 1500
     planned = band.plan(problem_of(text, n, n), 32, scores)
-    seen = torch.zeros(heads, 1, n, 1)
-    for tile in tiles(planned, heads, 1, apart):
+    seen = torch.zeros(heads, group, n, 1)
+    for tile in tiles(planned, heads, group, apart):
         tile.rows(seen).add_(1)
         single = tile.count == 1
-        assert single or tile.count * tile.stretch.rows * (tile.stretch.keys + planned.global_keys) <= scores
+        assert single or tile.count * group * tile.stretch.rows * (tile.stretch.keys + planned.global_keys) <= scores
     first, last = planned.global_rows
     seen[:, :, first:last] += 1
     assert (seen == 1).all()
@@ -100,9 +102,59 @@ def test_an_accelerator_is_called_as_often_whatever_the_length(name: str, text: 
     assert counts[0] == counts[1] > 10
 
 
-def test_inputs_that_are_views_are_read_where_they_lie() -> None:
-    problem = problem_of("window:50+global:7", 700, 700)
-    planned = band.plan(problem)
-    q, k, v = (torch.randn(2, 700, heads, 24).transpose(1, 2) for heads in (4, 2, 2))
-    expected = band.attend(*(x.contiguous() for x in (q, k, v)), planned)
-    torch.testing.assert_close(band.attend(q, k, v, planned), expected)
+OWN = [
+    ("sliding_window", "window:50"),
+    ("longformer", "window:50+global:7"),
+    ("global_tokens", "causal+global:7"),
+    ("chunked", "causal"),
+]
+
+
+def transposed(heads: int) -> torch.Tensor:
+    return torch.randn(2, 700, heads, 24).transpose(1, 2)
+
+
+def expanded(heads: int) -> torch.Tensor:
+    return torch.randn(2, heads, 1, 24).expand(2, heads, 700, 24)
+
+
+def sliced(heads: int) -> torch.Tensor:
+    return torch.randn(2, heads, 900, 30)[:, :, 100:800, 3:27]
+
+
+@pytest.mark.parametrize(("name", "text"), OWN)
+@pytest.mark.parametrize("kv_heads", [4, 2])
+@pytest.mark.parametrize("make", [transposed, expanded, sliced])
+def test_views_are_read_as_what_they_are(
+    name: str, text: str, kv_heads: int, make: Callable[[int], torch.Tensor]
+) -> None:
+    problem = Problem(2, 4, kv_heads, 700, 700, 24, mask=Mask.parse(text))
+    variant = registry.load()[name]
+    attention = variant.bind(problem, variant.prepare(problem))
+    views = [make(heads) for heads in (4, kv_heads, kv_heads, 4)]
+    results = []
+    for given in (views, [x.contiguous() for x in views]):
+        *inputs, upstream = given
+        leaves = [x.detach().requires_grad_() for x in inputs]
+        out = attention(*leaves)
+        results.append([out, *torch.autograd.grad(out, leaves, upstream)])
+    for ours, expected in zip(*results, strict=True):
+        # Sums of 700 terms in another order, some of which cancel; a wrong stride is off by about 1.
+        atol = 700 * torch.finfo(torch.float32).eps
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=atol)
+
+
+@pytest.mark.parametrize(("name", "text"), OWN)
+def test_a_second_derivative_is_refused_and_never_wrong(name: str, text: str) -> None:
+    problem = Problem(1, 1, 1, 100, 100, 8, mask=Mask.parse(text))
+    variant = registry.load()[name]
+    attention = variant.bind(problem, variant.prepare(problem))
+    q, k, v = torch.randn(3, 1, 1, 100, 8, requires_grad=True).unbind(0)
+    (first,) = torch.autograd.grad(attention(q, k, v).square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable|not implemented|not have been used"):
+        torch.autograd.grad(first.sum(), q)
+
+
+def test_a_window_beyond_all_lengths_costs_no_more_than_they_do() -> None:
+    planned = band.plan(problem_of("window:1000000000+global:3", 60, 80))
+    assert planned.bias.numel() < 128 * (128 + 2 * 140)
