@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from bench import cli
 from bench.errors import UserError
 from bench.plan.arguments import add_sources
 from bench.plan.quantities import count, seconds
-from bench.preparation import chosen, commit, server_for
+from bench.preparation import commit, named, server_for
 from bench.results.claims import KINDS, Claim, read
 from bench.results.columns import METHOD, Case, Conditions, Environment, Facts, Row
 
@@ -37,7 +37,7 @@ EXAMPLES = """\
   python -m bench.claims results/claims.toml --about peers            only these
   python -m bench.claims results/claims.toml --from mine.csv          the table again, measured before"""
 
-Execute = Callable[[Case], Facts]
+_METHOD = f"{METHOD} race"  # its times are not to be pooled with those of visits
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,12 +71,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Measures and prints; returns 1 where a claim is not reached, or a variant failed."""
+    """Measures and prints; returns 1 where a claim is not reached, or a variant in it is wrong, raised or crashed."""
     options = parser().parse_args(argv)
     if options.given and options.out:
         raise UserError("--out: nothing is measured with --from; leave one of the two out")
     if options.given:
         return _show(_claims(options, _device_in(options.given)), options.given, options.markdown)
+    if options.races < 2:
+        raise UserError(f"--races: {options.races} gives no interval; accepted: 2 or more")
+    if options.out and options.out.exists():
+        raise UserError(f"--out: {options.out} exists; name another file, or read it: --from {options.out}")
     path = options.out or Path("results", "local", f"{datetime.now(UTC):%Y%m%d-%H%M%S}-claims.csv")
     claims = _measure(options, path)
     status = _show(claims, path, options.markdown)
@@ -103,17 +107,19 @@ def _device_in(path: Path) -> str:
 def _show(claims: Sequence[Claim], path: Path, markdown_to: str | None) -> int:
     """Prints or writes what a results file says of the claims; the exit status."""
     from bench.analysis import claims as analysis
-    from bench.analysis.cases import cases
+    from bench.analysis.cases import ENVIRONMENT, cases
     from bench.analysis.frame import read as read_rows
     from bench.analysis.groups import machine
     from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
     from bench.analysis.tables import Cell
-    from bench.results.columns import FAILURES
 
     rows = read_rows([path])
+    if set(rows["method"]) != {_METHOD} or len(rows[list(ENVIRONMENT)].drop_duplicates()) > 1:
+        raise UserError(f"{path}: not measured by bench.claims, or in several environments at once")
     measured = analysis.Measured(rows)
-    notes = [Cell(machine(cases(rows))), Cell(analysis.summary(claims, measured))]
-    tables = analysis.tables(claims, measured)
+    found = analysis.judge_all(claims, measured)
+    notes = [Cell(machine(cases(rows))), Cell(analysis.summary(found))]
+    tables = analysis.tables(found, measured)
     text = markdown_notes(notes) + "".join(map(markdown, tables))
     if markdown_to == "-":
         sys.stdout.write(text)
@@ -124,8 +130,8 @@ def _show(claims: Sequence[Claim], path: Path, markdown_to: str | None) -> int:
         print_notes(notes, terminal)
         if markdown_to is not None:
             print(f"written: {cli.write('--markdown', Path(markdown_to), text)}")
-    missed = any(analysis.judge(claim, measured).outcome == analysis.MISSED for claim in claims)
-    return 1 if missed or rows["status"].isin(FAILURES).any() else 0
+    missed = any(result.outcome == analysis.MISSED for _, result in found)
+    return 1 if missed or any(measured.failed(case) for claim in claims for case in claim.cases) else 0
 
 
 def _measure(options: argparse.Namespace, path: Path) -> list[Claim]:
@@ -134,10 +140,10 @@ def _measure(options: argparse.Namespace, path: Path) -> list[Claim]:
     from bench.results.store import Store
 
     names = sorted({case.variant for claim in _claims(options, "cpu") for case in claim.cases})
-    variants = chosen(",".join(names), options.imports, "CLAIMS")
+    variants = named(names, options.imports, "CLAIMS")
     with server_for(variants.values()) as server:
         machine, environment = ask(server, options.device, variants.values(), options.timeout, options.threads)
-        environment = replace(environment, commit=commit(), method=f"{METHOD} race")
+        environment = replace(environment, commit=commit(), method=_METHOD)
         claims = _claims(options, machine.device)
         measuring = Measuring(server, options, variants, machine, environment)
         with Store(path) as store:
@@ -159,7 +165,7 @@ class Measuring:
     def rows(self, claims: Sequence[Claim]) -> Iterator[Row]:
         """A row for each case that cannot race, or need not, and then for each case in each race.
 
-        What was found on a case by itself, right or wrong and how much memory, stands in each of its rows.
+        What was found on a case by itself, right or wrong and how much memory, stands in each row of a race that ended.
         """
         run = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         alone = {case: self._alone(case) for case in dict.fromkeys(case for claim in claims for case in claim.cases)}

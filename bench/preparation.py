@@ -16,18 +16,28 @@ if TYPE_CHECKING:
 
 
 def chosen(names: str, imports: Sequence[str], option: str = "--variants") -> dict[str, Variant]:
-    """The variants asked for, by name; UserError repeats a name or module that is not to be had."""
+    """The variants in a list of names, or all; UserError repeats a name or module that is not to be had."""
+    if names == "all":
+        return dict(_known(imports))
+    return named([name.strip() for name in names.split(",")], imports, option, also="all, ")
+
+
+def named(names: Sequence[str], imports: Sequence[str], option: str, also: str = "") -> dict[str, Variant]:
+    """The variants of exactly these names; UserError repeats a name or module that is not to be had."""
+    known = _known(imports)
+    for name in names:
+        if name not in known:
+            raise UserError(f"{option}: {name!r} is not registered; accepted: {also}{', '.join(sorted(known))}")
+    return {name: known[name] for name in dict.fromkeys(names)}
+
+
+def _known(imports: Sequence[str]) -> dict[str, Variant]:
     from variants import registry
 
     try:
-        known = registry.load(imports)
+        return registry.load(imports)
     except registry.ImportFailed as error:
         raise UserError(f"--import: {error}") from None
-    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in known:
-            raise UserError(f"{option}: {name!r} is not registered; accepted: all, {', '.join(sorted(known))}")
-    return {name: known[name] for name in dict.fromkeys(wanted)}
 
 
 def server_for(variants: Iterable[Variant]) -> Server:

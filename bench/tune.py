@@ -15,7 +15,7 @@ from bench import cli
 from bench.errors import UserError
 from bench.plan.arguments import add_sources
 from bench.plan.quantities import count, seconds, sizes
-from bench.preparation import chosen, server_for
+from bench.preparation import chosen, named, server_for
 from bench.results.columns import Case
 from variants.masks import Mask
 from variants.problem import DIRECTIONS, DTYPES, Problem
@@ -61,12 +61,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Prints a table a problem; returns 1 where a choice is wrong."""
+    """Prints a table a problem; returns 1 where a choice is wrong, or cannot be run."""
     options = parser().parse_args(argv)
     from bench.analysis.render import console, print_table
     from bench.measure.environment import ask
 
-    variant = chosen(options.variant, options.imports, "VARIANT")[options.variant]
+    variant = named([options.variant], options.imports, "VARIANT")[options.variant]
     if not variant.tunable:
         able = [name for name, v in chosen("all", options.imports).items() if v.tunable]
         raise UserError(f"VARIANT: {variant.name!r} leaves nothing to choose; accepted: {', '.join(able)}")
@@ -117,8 +117,10 @@ def _tuned(server: Server, options: argparse.Namespace, variant: Variant, case: 
     choices = [dict(zip(variant.tunable, values, strict=True)) for values in combinations]
     entrants = [Entrant(case), *(Entrant(case, choice) for choice in choices)]
     reasons = [_reason(server, options, entrant) for entrant in entrants]
+    if reasons[0] is not None:
+        raise UserError(f"{variant.name} itself, as its file has it: {reasons[0]}")
     able = [entrant for entrant, reason in zip(entrants, reasons, strict=True) if reason is None]
-    races = [_race(server, options, able, number) for number in range(options.races)] if able else []
+    races = [_race(server, options, able, number) for number in range(options.races)]
     wrong = [(entrant, reason) for entrant, reason in zip(entrants, reasons, strict=True) if reason is not None]
     return _table(case, able, races, wrong), bool(wrong)
 
@@ -133,7 +135,7 @@ def _reason(server: Server, options: argparse.Namespace, entrant: Entrant) -> st
         reason: str | None = server.call(check, _told(options, [entrant], 0), timeout_s=options.timeout)
     except Died as death:
         return f"{death.status}: {death}"
-    except Exception as error:  # whatever the variant raises
+    except (Exception, SystemExit) as error:  # whatever the variant raises
         return reason_of(error)
     return reason
 
@@ -142,11 +144,14 @@ def _race(server: Server, options: argparse.Namespace, entrants: Sequence[Entran
     """The median of each, in ms. UserError where the race does not end."""
     from bench.measure.race import race
     from bench.measure.server import Died
+    from bench.measure.worker import reason_of
 
     try:
         lanes = server.call(race, _told(options, entrants, number), timeout_s=options.timeout)
     except Died as death:
         raise UserError(f"a race of {len(entrants)} choices: {death}; a longer --timeout may help") from None
+    except Exception as error:  # such as memory that does not suffice for all of them at once
+        raise UserError(f"a race of {len(entrants)} choices: {reason_of(error)}") from None
     return [statistics.median(lane.samples_ms) for lane in lanes]
 
 
@@ -176,7 +181,7 @@ def _table(
     ordered = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
     notes = [Cell(f"{_words(entrant)}: {reason}", "bad") for entrant, reason in wrong]
     header = ("variant", "latency ms", "faster than default", "95 % interval")
-    return Table(label(case), header, [ordered] if ordered else [], notes)
+    return Table(label(case), header, [ordered], notes)
 
 
 def _words(entrant: Entrant) -> str:

@@ -77,7 +77,7 @@ def test_measured_and_read_again(tmp_path: Path) -> None:
     before = (tmp_path / "out.csv").read_bytes()
     assert run("--from", "out.csv", "--markdown", "-", cwd=tmp_path).stdout == (tmp_path / "a.md").read_text()
     again = measure(tmp_path)
-    assert again.returncode == 2 and "--out: out.csv exists" in again.stderr
+    assert again.returncode == 2 and "--out: out.csv exists; name another file, or read it: --from" in again.stderr
     assert (tmp_path / "out.csv").read_bytes() == before
 
 
@@ -95,12 +95,20 @@ def test_what_is_not_reached_fails(tmp_path: Path) -> None:
     assert out.returncode == 1 and "not reached" in out.stdout
 
 
+@pytest.mark.parametrize("of", ["all full", "sliding_window,naive full"])
+def test_a_claim_names_one_variant(tmp_path: Path, of: str) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS.format(naive=NAIVE).replace("mine full", of))
+    with pytest.raises(UserError, match="is not registered"):
+        claims.main([str(tmp_path / "claims.toml")])
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
         (["--about", "speed"], "--about: 'speed' is in no subject; accepted: windows, memory, mine"),
         (["--from", "a.csv", "--out", "b.csv"], "--out: nothing is measured with --from"),
-        (["--races", "0"], "--races: '0' is not a whole number of at least 1"),
+        (["--races", "1"], "--races: 1 gives no interval; accepted: 2 or more"),
+        (["--from", str(ROOT / "results/amd-epyc-avx512-2-cores/repeat-1.csv")], "not measured by bench.claims"),
         ([], "CLAIMS: 'mine' is not registered"),
         (["--about", "memory", "--device", "tpu"], "--device: 'tpu' is not to be had here"),
     ],

@@ -71,6 +71,15 @@ def test_torch_is_not_loaded_for(code: str) -> None:
     assert "torch" not in loaded_by(code)
 
 
+def test_torch_is_not_loaded_for_a_report(tmp_path: Path) -> None:
+    csv = ROOT / "results" / "amd-epyc-avx512-2-cores" / "repeat-1.csv"
+    quietly = "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):"
+    call = f"from bench import report; report.main([{str(csv)!r}, '--figures', {str(tmp_path)!r}])"
+    loaded = loaded_by(f"{quietly} {call}")
+    assert "pandas" in loaded and "torch" not in loaded
+    assert len(list(tmp_path.glob("*.png"))) == 2
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_answers_at_once_with_examples(command: str) -> None:
     best = float("inf")
@@ -85,4 +94,4 @@ def test_help_answers_at_once_with_examples(command: str) -> None:
 
 
 def test_the_commands_are_all_here() -> None:
-    assert set(COMMANDS) >= {"run", "report", "compare", "show", "verify"}
+    assert set(COMMANDS) >= {"run", "report", "compare", "show", "verify", "claims", "tune"}

@@ -125,3 +125,14 @@ def test_the_masks_of_the_table_mean_what_it_says() -> None:
         assert str(Mask.parse(text)) == text
         for i, j in PLACES:
             assert bool(dense[i, j]) == eval(as_python(meaning), {"i": i, "j": j, "abs": abs}), (text, i, j)
+
+
+def test_the_claims_shown_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = re.findall(r"\[all of them\]\((\S+)\.md\)", README)
+    claims = [str(ROOT / "results" / "claims.toml"), "--from", str(ROOT / f"{path}.csv"), "--markdown", "-"]
+    importlib.import_module("bench.claims").main(claims)
+    printed = capsys.readouterr().out
+    assert printed == (ROOT / f"{path}.md").read_text()
+    shown = [line for line in README.splitlines() if line.startswith("| ") and line.count("|") == 9 and "float" in line]
+    assert len(shown) >= 10
+    assert not [line for line in shown if line not in printed.splitlines()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import pandas as pd
@@ -15,7 +14,7 @@ from bench.analysis.statistics import log_t_interval
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, significant, size, times
 from bench.results.claims import KINDS, Claim, Kind, Term
-from bench.results.columns import Case
+from bench.results.columns import FAILURES, Case
 
 REACHED, MISSED, CLOSE, UNKNOWN = "reached", "not reached", "too close to call", "not measured"
 
@@ -55,26 +54,43 @@ class Measured:
     def missing(self, case: Case) -> str | None:
         """Why there is no number of a case, or None."""
         rows = self._rows.get(case, [])
-        if not rows:
-            return f"{case.variant} was not measured"
-        bad = next((row for row in rows if row["status"] != "ok"), None)
-        return f"{case.variant}: {bad['status']} ({plain(str(bad['reason']))})" if bad else None
+        if any(row["status"] == "ok" for row in rows):
+            return None
+        return (
+            f"{case.variant}: {rows[0]['status']} ({plain(str(rows[0]['reason']))})"
+            if rows
+            else (f"{case.variant} was not measured")
+        )
+
+    def failed(self, case: Case) -> bool:
+        """Whether a case was wrong, raised or crashed."""
+        return any(row["status"] in FAILURES for row in self._rows.get(case, []))
+
+    def lost(self, case: Case) -> list[str]:
+        """Why some of the races that a case was in have no numbers."""
+        return [f"{row['status']}, {plain(str(row['reason']))}" for row in self._rows.get(case, []) if row["reason"]]
 
     def races(self, cases: Sequence[Case]) -> list[dict[Case, float]]:
-        """Latency in ms of each case, race by race, where all of them took part."""
-        by_race: dict[tuple[object, object], dict[Case, float]] = {}
+        """Latency in ms of each case, race by race, of the first series of races in which all of them took part."""
+        series: dict[object, dict[object, dict[Case, float]]] = {}
         for case in cases:
             for row in self._rows[case]:
-                by_race.setdefault((row["run"], row["visit"]), {})[case] = float(str(row["latency_ms"]))
-        return [latencies for latencies in by_race.values() if len(latencies) == len(set(cases))]
+                if row["status"] == "ok":
+                    race = series.setdefault(row["run"], {}).setdefault(row["visit"], {})
+                    race[case] = float(str(row["latency_ms"]))
+        whole = [[race for race in races.values() if len(race) == len(set(cases))] for races in series.values()]
+        return next((races for races in whole if races), [])
 
     def peak(self, case: Case) -> float:
         """The largest peak in bytes of a case."""
-        return max(float(str(row["peak_bytes"])) for row in self._rows[case])
+        return self._largest(case, "peak_bytes")
 
     def result(self, case: Case) -> float:
         """Bytes of what a case returns."""
-        return max(float(str(row["result_bytes"])) for row in self._rows[case])
+        return self._largest(case, "result_bytes")
+
+    def _largest(self, case: Case, column: str) -> float:
+        return max(float(str(row[column])) for row in self._rows[case] if row["status"] == "ok")
 
 
 def judge(claim: Claim, measured: Measured) -> Found:
@@ -85,6 +101,8 @@ def judge(claim: Claim, measured: Measured) -> Found:
     kind = KINDS[claim.kind]
     if kind.quantity == "peak":
         value = _value(claim, kind, {case: measured.peak(case) for case in claim.cases}, measured)
+        if math.isnan(value):
+            return Found(math.nan, math.nan, math.nan, UNKNOWN, "its memory was not measured")
         return Found(value, math.nan, math.nan, _outcome(kind, claim.number, value, value))
     races = measured.races(claim.cases)
     if not races:
@@ -92,8 +110,9 @@ def judge(claim: Claim, measured: Measured) -> Found:
     values = [_value(claim, kind, latencies, measured) for latencies in races]
     low, high = log_t_interval(values)
     value = statistics.median(values)
-    known = not math.isnan(low)
-    return Found(value, low, high, _outcome(kind, claim.number, low if known else value, high if known else value))
+    if math.isnan(low):  # of one race, which does not say how far the next would be from it
+        return Found(value, low, high, CLOSE)
+    return Found(value, low, high, _outcome(kind, claim.number, low, high))
 
 
 def _value(claim: Claim, kind: Kind, numbers: dict[Case, float], measured: Measured) -> float:
@@ -120,21 +139,32 @@ def _outcome(kind: Kind, number: float, low: float, high: float) -> str:
     return REACHED if all(kept) else CLOSE if any(kept) else MISSED
 
 
-def tables(claims: Iterable[Claim], measured: Measured) -> list[Table]:
-    """A table of each subject, in the order of the file."""
-    found = [(claim, judge(claim, measured)) for claim in claims]
+def judge_all(claims: Iterable[Claim], measured: Measured) -> list[tuple[Claim, Found]]:
+    """Each claim with what became of it."""
+    return [(claim, judge(claim, measured)) for claim in claims]
+
+
+def tables(found: Sequence[tuple[Claim, Found]], measured: Measured) -> list[Table]:
+    """A table of each subject, in the order in which they first come."""
+    subjects: dict[str, list[tuple[Claim, Found]]] = {}
+    for claim, result in found:
+        subjects.setdefault(claim.about, []).append((claim, result))
     return [
-        Table(about or "claims", _HEADER, [[_row(claim, result, measured) for claim, result in some]], _notes(some))
-        for about, part in groupby(found, key=lambda pair: pair[0].about)
-        for some in [list(part)]
+        Table(
+            about or "claims",
+            _HEADER,
+            [[_row(claim, result, measured) for claim, result in some]],
+            _notes(some, measured),
+        )
+        for about, some in subjects.items()
     ]
 
 
-def summary(claims: Sequence[Claim], measured: Measured) -> str:
+def summary(found: Sequence[tuple[Claim, Found]]) -> str:
     """How many claims came to what."""
-    outcomes = [judge(claim, measured).outcome for claim in claims]
+    outcomes = [result.outcome for _, result in found]
     counts = [(outcome, outcomes.count(outcome)) for outcome in (REACHED, CLOSE, MISSED, UNKNOWN)]
-    return f"{len(claims)} claims: " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
+    return f"{len(found)} claims: " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
 
 
 def _row(claim: Claim, found: Found, measured: Measured) -> tuple[Cell, ...]:
@@ -164,7 +194,9 @@ def _with_unit(value: float, kind: Kind) -> str:
     return {"x": times(value), "ms": f"{significant(value)} ms", "exponent": f"n^{significant(value)}"}[kind.unit]
 
 
-def _notes(found: Sequence[tuple[Claim, Found]]) -> list[Cell]:
-    return [
-        Cell(f"{UNKNOWN}: {reason}") for reason in dict.fromkeys(result.reason for _, result in found if result.reason)
-    ]
+def _notes(found: Sequence[tuple[Claim, Found]], measured: Measured) -> list[Cell]:
+    """Why some are not measured, and what became of races that did not end."""
+    unknown = [f"{UNKNOWN}: {result.reason}" for _, result in found if result.reason]
+    cases = [case for claim, result in found if not result.reason for case in claim.cases]
+    lost = [f"lost: {reason}" for case in cases for reason in measured.lost(case)]
+    return [Cell(note) for note in dict.fromkeys(unknown + lost)]

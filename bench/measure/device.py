@@ -24,10 +24,14 @@ _SETTLE_S = 0.05
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass of a case. `call(prepare())` is what is measured, and only `call` is timed."""
+    """One pass of a case. `call(prepare())` is what is measured, and only `call` is timed.
+
+    `repeatable` is whether what one `prepare` returned serves for several calls.
+    """
 
     prepare: Callable[[], Any]
     call: Callable[[Any], object]
+    repeatable: bool = True
 
     def __call__(self) -> object:
         return self.call(self.prepare())

@@ -18,6 +18,7 @@ from bench.measure.accuracy import judge
 from bench.measure.device import Device, Pass, device_of
 from bench.measure.inputs import make_inputs, make_upstream
 from bench.measure.visit import pass_of, refuse_eager_execution, warm_up
+from bench.measure.worker import limit_memory
 from bench.results.columns import Case
 from variants import registry
 from variants.problem import Problem
@@ -61,8 +62,7 @@ class Lane:
 
 def race(told: Race, ready: Callable[[], None] = lambda: None) -> list[Lane]:
     """Races; calls `ready` when the set-up is over, which ends with a first call of each. Raises what they raise."""
-    if told.threads is not None:
-        torch.set_num_threads(told.threads)
+    _configure(told)
     first = told.entrants[0].case
     device = device_of(first.device, first.cache)
     warm_up(torch.ones(1, device=first.device))
@@ -76,6 +76,7 @@ def race(told: Race, ready: Callable[[], None] = lambda: None) -> list[Lane]:
 
 def check(told: Race) -> str | None:
     """What is wrong with the only entrant, by the judgement that every visit makes; None where it is right."""
+    _configure(told)
     (entrant,) = told.entrants
     variant, problem = registry.find(entrant.case.variant, told.imports), entrant.case.problem()
     attention = variant.bind(problem, variant.prepare(problem, **entrant.choice))
@@ -100,9 +101,16 @@ def run(
     return [Lane(tuple(ms), count) for ms, count in zip(times, calls, strict=True)]
 
 
+def _configure(told: Race) -> None:
+    if told.threads is not None:
+        torch.set_num_threads(told.threads)
+    if told.entrants[0].case.device == "cpu":
+        limit_memory()
+
+
 def _calls(device: Device, step: Pass, turn_ms: float) -> int:
     device.settle(step)
-    if not device.blocks:
+    if not (device.blocks and step.repeatable):
         return 1
     first = device.time_ms(step, 1)
     if first >= turn_ms:

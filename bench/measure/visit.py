@@ -117,8 +117,7 @@ def _sample(device: Device, step: Pass, request: Request) -> tuple[Samples, Cond
     watch, canary = Watch(case.device), Canary(device, case.device)
     canary.at_an_end()
     timer = canary.among(lambda calls: device.time_ms(step, calls))
-    # A backward call needs a forward call of its own.
-    samples = sample(timer, request.policy, blocks=device.blocks and case.direction != "bwd")
+    samples = sample(timer, request.policy, blocks=device.blocks and step.repeatable)
     canary.at_an_end()
     return samples, watch.conditions(canary.samples_ms)
 
@@ -161,7 +160,7 @@ def pass_of(
         return torch.autograd.grad(out, inputs, upstream)
 
     if direction == "bwd":
-        return Pass(lambda: attention(*inputs), backward)
+        return Pass(lambda: attention(*inputs), backward, repeatable=False)  # a graph serves for one backward call
     return Pass(lambda: None, lambda _: backward(attention(*inputs)))
 
 

@@ -18,6 +18,7 @@ are a case, a sum of cases ("a + b"), or one over another ("a direction=fwdbwd /
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ KINDS = {
 RESULT = "result"  # as `than` of a peak: the bytes of what `of` returns
 
 _SETTINGS = ("seq", "dtype", "direction", "seq_q", "seq_kv", "batch", "heads", "kv_heads", "head_dim")
+_WORDS = ("dtype", "direction")
+_ACCEPTED = {str: "a word", int: "a whole number"}
 _OPERATIONS = ("/", "+")
 
 
@@ -99,37 +102,45 @@ def read(path: Path, device: str) -> list[Claim]:
         raise UserError(f"{path}: {error.strerror}; a file of claims is expected") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: no TOML: {error}") from None
+    defaults, listed = stated.get("defaults", {}), stated.get("claim", [])
+    if not isinstance(defaults, dict) or not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
+        raise UserError(f"{path}: [defaults] and [[claim]] are expected, each a table")
     claims: list[Claim] = []
-    for number, claim in enumerate(stated.get("claim", []), 1):
+    for number, claim in enumerate(listed, 1):
         try:
-            claims += _claims({"direction": "fwd", "dtype": "float32", **stated.get("defaults", {}), **claim}, device)
-        except (ValueError, TypeError) as error:
+            claims += _claims({"direction": "fwd", "dtype": "float32", **defaults}, claim, device)
+        except ValueError as error:
             raise UserError(f"{path}, claim {number}: {error}") from None
     if not claims:
         raise UserError(f"{path}: no [[claim]] in it")
     return claims
 
 
-def _claims(stated: Mapping[str, Any], device: str) -> Iterator[Claim]:
+def _claims(defaults: Mapping[str, Any], own: Mapping[str, Any], device: str) -> Iterator[Claim]:
     """A claim for each combination of the settings that are lists. ValueError."""
+    stated = {**defaults, **own}
     kind = _kind(stated)
-    settings = {name: _values(stated[name]) for name in _SETTINGS if name in stated}
-    lengths: list[Any] = []
-    if KINDS[kind].unit == "exponent":
-        lengths = settings.pop("seq", [])
-        if len(lengths) != 2 or lengths[0] == lengths[1]:
-            raise ValueError(f"{kind} needs two lengths: seq = [SHORT, LONG]")
+    settings = {name: _values(name, stated[name]) for name in _SETTINGS if name in stated}
+    lengths: list[Any] = settings.pop("seq") if KINDS[kind].unit == "exponent" else []
+    if lengths and (len(lengths) != 2 or lengths[0] == lengths[1]):
+        raise ValueError(f"{kind} needs two lengths: seq = [SHORT, LONG]")
     for values in itertools.product(*settings.values()):
-        own = dict(zip(settings, values, strict=True))
-        of = [_term(stated["of"], {**own, "seq": n}, device) for n in lengths or [own["seq"]]]
+        at = dict(zip(settings, values, strict=True))
+        of = [_term("of", stated["of"], {**at, "seq": n}, device) for n in lengths or [at["seq"]]]
         than = stated.get("than", RESULT)
+        if (lengths or than == RESULT) and KINDS[kind].quantity == "peak" and len(of[0].cases) != 1:
+            raise ValueError(f"of: {stated['of']!r}: one case alone is expected")
+        if lengths and (len(of[0].cases) != 1 or of[0].cases[0].seq_kv == of[-1].cases[0].seq_kv):
+            raise ValueError(f"of: {stated['of']!r}: one case is expected, whose length is that of the claim")
+        also = [f"{name} {at[name]}" for name in own if name in _SETTINGS[3:]]
+        where = (" to ".join(map(str, lengths or [at["seq"]])), at["dtype"], at["direction"], *also)
         yield Claim(
             about=str(stated.get("about", "")),
             kind=kind,
-            number=float(stated[kind]),
+            number=_number(kind, stated[kind]),
             of=Term(of[-1].cases + of[0].cases, "/", of[0].text) if lengths else of[0],
-            than=None if than == RESULT else _term(than, own, device),
-            at=" · ".join((" to ".join(map(str, lengths or [own["seq"]])), own["dtype"], own["direction"])),
+            than=None if than == RESULT else _term("than", than, at, device),
+            at=" · ".join(where),
         )
 
 
@@ -142,25 +153,36 @@ def _kind(stated: Mapping[str, Any]) -> str:
     kinds = [key for key in KINDS if key in stated]
     if len(kinds) != 1:
         raise ValueError(f"it takes one of {', '.join(KINDS)}, and has {' and '.join(kinds) or 'none'}")
-    needed = ["of", "heads", "head_dim", "seq", *(["than"] if KINDS[kinds[0]].against else [])]
-    for key in needed:
+    (kind,) = kinds
+    for key in ("of", "heads", "head_dim", "seq", *(["than"] if KINDS[kind].against else [])):
         if key not in stated:
-            raise ValueError(f"{kinds[0]} needs {key}")
-    if not KINDS[kinds[0]].against and "than" in stated:
-        raise ValueError(f"{kinds[0]} takes no than")
-    if stated.get("than") == RESULT and KINDS[kinds[0]].quantity != "peak":
-        raise ValueError(f"than = {RESULT!r} is for peaks, and {kinds[0]} is about time")
-    return kinds[0]
+            raise ValueError(f"{kind} needs {key}")
+    if not KINDS[kind].against and "than" in stated:
+        raise ValueError(f"{kind} takes no than")
+    if stated.get("than") == RESULT and KINDS[kind].quantity != "peak":
+        raise ValueError(f"than = {RESULT!r} is for peaks, and {kind} is about time")
+    return kind
 
 
-def _values(stated: Any) -> list[Any]:
-    return stated if isinstance(stated, list) else [stated]
+def _values(name: str, stated: Any) -> list[Any]:
+    """The values of a setting; ValueError for none, and for one of another type."""
+    values = stated if isinstance(stated, list) else [stated]
+    kind: type = str if name in _WORDS else int
+    if not values or not all(type(value) is kind for value in values):
+        raise ValueError(f"{name}: {stated!r} is not understood; accepted: {_ACCEPTED[kind]}, or a list of them")
+    return values
 
 
-def _term(text: Any, settings: Mapping[str, Any], device: str) -> Term:
+def _number(kind: str, stated: Any) -> float:
+    if type(stated) not in (int, float) or not math.isfinite(stated):
+        raise ValueError(f"{kind}: {stated!r} is not a number")
+    return float(stated)
+
+
+def _term(key: str, text: Any, settings: Mapping[str, Any], device: str) -> Term:
     """The cases in a text, under the one operation in it."""
     if not isinstance(text, str):
-        raise ValueError(f"of: {text!r} is no text")
+        raise ValueError(f"{key}: {text!r} is no text")
     operation = next((sign for sign in _OPERATIONS if f" {sign} " in text), "+")
     cases = tuple(_case(part, settings, device) for part in text.split(f" {operation} "))
     if operation == "/" and len(cases) != 2:
@@ -179,7 +201,7 @@ def _case(text: str, settings: Mapping[str, Any], device: str) -> Case:
             raise ValueError(
                 f"{text!r}: {departure!r} is not understood; accepted: {', '.join(_SETTINGS)}, as in seq=512"
             )
-        own[key] = value if key in ("dtype", "direction") else int(value)
+        own[key] = value if key in _WORDS else int(value)
     if own["direction"] not in DIRECTIONS:
         raise ValueError(f"direction: {own['direction']!r} is not one of {', '.join(DIRECTIONS)}")
     problem = Problem(

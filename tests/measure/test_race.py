@@ -88,12 +88,14 @@ def entrant(name: str = "sliding_window", direction: str = "fwd", n: int = 64, *
 
 def test_real_variants_race_each_other() -> None:
     before = torch.get_num_threads()
-    told = Race((entrant(), entrant("sdpa", "fwdbwd"), entrant("sdpa", n=32)), effort=Effort(0.0, 3, 0.1), threads=1)
+    entrants = entrant(), entrant("sdpa", "fwdbwd"), entrant("sdpa", n=32), entrant(direction="bwd", n=32)
+    told = Race(entrants, effort=Effort(0.0, 3, 5.0), threads=1)
     called: list[str] = []
     lanes = race(told, lambda: called.append("ready"))
     torch.set_num_threads(before)
     assert called == ["ready"]
     assert all(len(lane.samples_ms) == 3 and min(lane.samples_ms) > 0 for lane in lanes)
+    assert lanes[0].calls_per_sample > 1 == lanes[3].calls_per_sample, "a graph serves for one backward call"
 
 
 def test_a_choice_reaches_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:

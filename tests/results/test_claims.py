@@ -40,6 +40,11 @@ def test_lists_make_a_claim_of_each_combination(tmp_path: Path) -> None:
     )
 
 
+def test_what_departs_from_the_defaults_is_said(tmp_path: Path) -> None:
+    one, two = claims(tmp_path, f"{HEAD}seq = 64\nheads = [1, 2]\n{WINDOW}")
+    assert (one.at, two.at) == ("64 · float32 · fwd · heads 1", "64 · float32 · fwd · heads 2")
+
+
 def test_a_case_may_depart_from_its_claim(tmp_path: Path) -> None:
     text = 'of = "naive full kv_heads=2 direction=fwdbwd"\nthan = "sdpa full seq_q=16 + sdpa full seq_kv=8"\n'
     (claim,) = claims(tmp_path, f"{HEAD}seq = 64\n{text}time_at_most = 1.5\n")
@@ -77,6 +82,17 @@ def test_growth_takes_its_two_lengths_from_the_list(tmp_path: Path) -> None:
         (f'{HEAD}seq = 64\ndirection = "up"\nof = "sdpa full"\nms_at_most = 1\n', "direction: 'up'"),
         (f'{HEAD}seq = 64\nof = "a full / b full / c full"\nms_at_most = 1\n', "one case over another"),
         (f"{HEAD}seq = 64\nof = 3\nms_at_most = 1\n", "of: 3 is no text"),
+        (f'{HEAD}seq = 64\nof = "sdpa full"\nthan = 3\ntime_at_most = 1\n', "than: 3 is no text"),
+        ("claim = 3\n", "each a table"),
+        ("[claim]\nseq = 64\n", "each a table"),
+        (f'{HEAD}seq = []\nof = "sdpa full"\nms_at_most = 1\n', "seq: [] is not understood"),
+        (f'{HEAD}seq = "64"\nof = "sdpa full"\nms_at_most = 1\n', "seq: '64' is not understood"),
+        (f'{HEAD}seq = 64\nbatch = true\nof = "sdpa full"\nms_at_most = 1\n', "batch: True is not understood"),
+        (f'{HEAD}seq = 64\nof = "sdpa full"\nms_at_most = nan\n', "ms_at_most: nan is not a number"),
+        (f'{HEAD}seq = [64, 64]\nof = "sdpa full"\ntime_growth_at_most = 1\n', "two lengths"),
+        (f'{HEAD}seq = [64, 128]\nof = "a full + b full"\ntime_growth_at_most = 1\n', "one case is expected"),
+        (f'{HEAD}seq = [64, 128]\nof = "a full seq=32"\ntime_growth_at_most = 1\n', "one case is expected"),
+        (f'{HEAD}seq = 64\nof = "a full + b full"\nthan = "result"\npeak_at_most = 1\n', "one case alone"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(tmp_path: Path, text: str, told: str) -> None:
