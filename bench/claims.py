@@ -6,7 +6,6 @@ python -m bench.claims results/claims.toml
 from __future__ import annotations
 
 import argparse
-import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +17,13 @@ from bench import cli
 from bench.errors import UserError
 from bench.plan.arguments import add_sources
 from bench.plan.quantities import count, seconds
-from bench.preparation import commit, named, server_for
+from bench.preparation import commit, named, run_name, server_for
 from bench.results.claims import KINDS, Claim, read
 from bench.results.columns import METHOD, Case, Conditions, Environment, Facts, Row
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bench.measure.server import Server
     from variants.machine import Machine
     from variants.registry import Variant
@@ -76,14 +77,15 @@ def main(argv: list[str]) -> int:
     if options.given and options.out:
         raise UserError("--out: nothing is measured with --from; leave one of the two out")
     if options.given:
-        return _show(_claims(options, _device_in(options.given)), options.given, options.markdown)
+        rows = _raced(options.given)
+        return _show(_claims(options, str(rows["device"].iloc[0])), rows, options.markdown)
     if options.races < 2:
         raise UserError(f"--races: {options.races} gives no interval; accepted: 2 or more")
     if options.out and options.out.exists():
         raise UserError(f"--out: {options.out} exists; name another file, or read it: --from {options.out}")
     path = options.out or Path("results", "local", f"{datetime.now(UTC):%Y%m%d-%H%M%S}-claims.csv")
     claims = _measure(options, path)
-    status = _show(claims, path, options.markdown)
+    status = _show(claims, _raced(path), options.markdown)
     print(f"written: {path}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return status
 
@@ -98,24 +100,25 @@ def _claims(options: argparse.Namespace, device: str) -> list[Claim]:
     return claims
 
 
-def _device_in(path: Path) -> str:
+def _raced(path: Path) -> pd.DataFrame:
+    """The rows of a file that bench.claims wrote, in one environment; UserError for any other."""
+    from bench.analysis.cases import ENVIRONMENT
     from bench.analysis.frame import read as read_rows
-
-    return str(read_rows([path])["device"].iloc[0])
-
-
-def _show(claims: Sequence[Claim], path: Path, markdown_to: str | None) -> int:
-    """Prints or writes what a results file says of the claims; the exit status."""
-    from bench.analysis import claims as analysis
-    from bench.analysis.cases import ENVIRONMENT, cases
-    from bench.analysis.frame import read as read_rows
-    from bench.analysis.groups import machine
-    from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
-    from bench.analysis.tables import Cell
 
     rows = read_rows([path])
     if set(rows["method"]) != {_METHOD} or len(rows[list(ENVIRONMENT)].drop_duplicates()) > 1:
         raise UserError(f"{path}: not measured by bench.claims, or in several environments at once")
+    return rows
+
+
+def _show(claims: Sequence[Claim], rows: pd.DataFrame, markdown_to: str | None) -> int:
+    """Prints or writes what these rows say of the claims; the exit status."""
+    from bench.analysis import claims as analysis
+    from bench.analysis.cases import cases
+    from bench.analysis.groups import machine
+    from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
+    from bench.analysis.tables import Cell
+
     measured = analysis.Measured(rows)
     found = analysis.judge_all(claims, measured)
     notes = [Cell(machine(cases(rows))), Cell(analysis.summary(found))]
@@ -167,7 +170,7 @@ class Measuring:
 
         What was found on a case by itself, right or wrong and how much memory, stands in each row of a race that ended.
         """
-        run = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        run = run_name()
         alone = {case: self._alone(case) for case in dict.fromkeys(case for claim in claims for case in claim.cases)}
         races = [[case for case in race if alone[case].status == "ok"] for race in _races(claims)]
         for case, facts in alone.items():

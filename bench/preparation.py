@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,11 @@ def server_for(variants: Iterable[Variant]) -> Server:
 
     compiles = any(v.compiled for v in variants) and shutil.which("g++")
     return Server(preload=["bench.measure.compiler"] if compiles else [])
+
+
+def run_name() -> str:
+    """A name for a run that no other has: when it began, and a few letters of chance."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def commit() -> str:

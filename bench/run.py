@@ -6,11 +6,9 @@ python -m bench.run --seq 512..16384
 from __future__ import annotations
 
 import argparse
-import secrets
 import sys
 import time
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from bench import cli
 from bench.errors import UserError
 from bench.plan import arguments, presets
 from bench.plan.sweep import Sweep
-from bench.preparation import chosen, commit, server_for
+from bench.preparation import chosen, commit, run_name, server_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +53,7 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
 
     machine, environment = ask(server, options.device, variants.values(), options.timeout, options.threads)
     return Run(
-        name=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        name=run_name(),
         variants=variants,
         machine=machine,
         environment=replace(environment, commit=commit()),

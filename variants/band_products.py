@@ -38,6 +38,11 @@ class Tile:
     key: int
     step: int
 
+    @property
+    def heads(self) -> slice:
+        """The heads that the blocks are of."""
+        return slice(self.head, self.head + (1 if self.step else self.count))
+
     def rows(self, x: Tensor) -> Tensor:
         """These rows of x (heads, group, n_q, d): a view (count, group, rows, d)."""
         of_head, of_group, of_row, of_number = x.stride()
@@ -47,8 +52,8 @@ class Tile:
 
     def windows(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """The windows of x (heads, n_kv, d), in a dtype: (count, keys, d); a view of x where it has that dtype."""
-        heads, keys = (1, (self.count - 1) * self.step) if self.step else (self.count, 0)
-        x = x[self.head : self.head + heads, self.key : self.key + keys + self.stretch.keys].to(dtype)
+        end = self.key + (self.count - 1) * self.step + self.stretch.keys
+        x = x[self.heads, self.key : end].to(dtype)
         of_head, of_key, of_number = x.stride()
         size = self.count, self.stretch.keys, x.shape[2]
         return x.as_strided(size, (self.step * of_key if self.step else of_head, of_key, of_number), x.storage_offset())
@@ -136,8 +141,7 @@ def _keys(tile: Tile, x: Tensor, band: Band) -> Tensor:
     if not band.global_keys:
         # PyTorch multiplies windows that overlap as they lie, but in 16 bits only after copying them, and slowly.
         return windows if windows.dtype == torch.float32 else windows.contiguous()
-    heads = slice(tile.head, tile.head + (1 if tile.step else tile.count))
-    in_all = x[heads, : band.global_keys].to(windows.dtype)
+    in_all = x[tile.heads, : band.global_keys].to(windows.dtype)
     return torch.cat([windows, in_all.expand(tile.count, -1, -1)], dim=1)
 
 
@@ -162,6 +166,5 @@ def _add(tile: Tile, to: Tensor, weights: Tensor, rows: Tensor) -> None:
     window = tile.stretch.keys
     tile.windows(to, to.dtype).add_(weights[..., :window].mT @ rows)
     if window < weights.shape[-1]:
-        heads = slice(tile.head, tile.head + (1 if tile.step else tile.count))
-        in_all = to[heads, : weights.shape[-1] - window]
+        in_all = to[tile.heads, : weights.shape[-1] - window]
         in_all += (weights[..., window:].mT @ rows).view(len(in_all), -1, *in_all.shape[1:]).sum(1)

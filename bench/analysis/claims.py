@@ -54,13 +54,11 @@ class Measured:
     def missing(self, case: Case) -> str | None:
         """Why there is no number of a case, or None."""
         rows = self._rows.get(case, [])
+        if not rows:
+            return f"{case.variant} was not measured"
         if any(row["status"] == "ok" for row in rows):
             return None
-        return (
-            f"{case.variant}: {rows[0]['status']} ({plain(str(rows[0]['reason']))})"
-            if rows
-            else (f"{case.variant} was not measured")
-        )
+        return f"{case.variant}: {rows[0]['status']} ({plain(str(rows[0]['reason']))})"
 
     def failed(self, case: Case) -> bool:
         """Whether a case was wrong, raised or crashed."""
