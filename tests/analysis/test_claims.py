@@ -49,7 +49,7 @@ def test_a_ratio_is_taken_in_each_race_and_judged_by_its_interval(tmp_path: Path
     for number, (ms, ratio) in enumerate([(1.0, 2.0), (10.0, 2.02), (1.0, 2.0 / 1.01)], 1):
         rows += [raced(FAST, number, ms), raced(SLOW, number, ms * ratio)]
     result = found(tmp_path, FASTER.format(wanted), *rows)
-    reach = 4.303 * math.log(1.01) / math.sqrt(3)  # Student's t with two degrees of freedom; the deviation is log(1.01)
+    reach = 4.302653 * math.log(1.01) / math.sqrt(3)  # t at two degrees of freedom; the deviation is log(1.01)
     assert (result.value, result.low, result.high) == pytest.approx((2, 2 * math.exp(-reach), 2 * math.exp(reach)))
     assert result.outcome == outcome
 

@@ -5,21 +5,21 @@ import random
 
 import pytest
 
-from bench.analysis.statistics import log_t_interval
+from bench.analysis.statistics import log_t_interval, t_quantile
 
 
 def test_the_interval_of_three_times_by_hand() -> None:
-    # Logarithms to base e of 1, e, e^2: mean 1, deviation 1, and t = 4.303 at two degrees of freedom.
+    # Logarithms to base e of 1, e, e^2: mean 1, deviation 1, and t = 4.302653 at two degrees of freedom.
     low, high = log_t_interval([1.0, math.e, math.e**2])
-    assert math.log(low) == pytest.approx(1 - 4.303 / math.sqrt(3))
-    assert math.log(high) == pytest.approx(1 + 4.303 / math.sqrt(3))
+    assert math.log(low) == pytest.approx(1 - 4.302653 / math.sqrt(3))
+    assert math.log(high) == pytest.approx(1 + 4.302653 / math.sqrt(3))
 
 
 def test_two_times_by_hand() -> None:
-    # 10 and 20: the deviation of the logarithms is ln 2 / sqrt 2, over sqrt 2 that is ln 2 / 2; t = 12.706.
+    # 10 and 20: the deviation of the logarithms is ln 2 / sqrt 2, over sqrt 2 that is ln 2 / 2; t = 12.7062.
     low, high = log_t_interval([10.0, 20.0])
-    assert low == pytest.approx(math.sqrt(200) * 2 ** (-12.706 / 2), rel=1e-6)
-    assert high == pytest.approx(math.sqrt(200) * 2 ** (12.706 / 2), rel=1e-6)
+    assert low == pytest.approx(math.sqrt(200) * 2 ** (-12.7062 / 2), rel=1e-5)
+    assert high == pytest.approx(math.sqrt(200) * 2 ** (12.7062 / 2), rel=1e-5)
 
 
 def test_one_visit_says_nothing_about_the_next() -> None:
@@ -39,11 +39,36 @@ def test_it_covers_the_truth_as_often_as_it_says(visits: int) -> None:
     for _ in range(trials):
         low, high = log_t_interval([math.exp(draw.gauss(1.0, 0.2)) for _ in range(visits)])
         hits += low <= math.e <= high
-    # Four standard errors of a share of 95 % in 4,000; beyond 31 visits it is a little too wide.
-    assert 0.95 - 0.014 <= hits / trials <= 0.95 + (0.014 if visits <= 31 else 0.03)
+    assert hits / trials == pytest.approx(0.95, abs=0.014)  # four standard errors of a share of 95 % in 4,000
 
 
 def test_it_scales_with_the_times() -> None:
     times = [1.0, 1.2, 0.9]
     low, high = log_t_interval(times)
     assert log_t_interval([1000 * t for t in times]) == pytest.approx((1000 * low, 1000 * high))
+
+
+@pytest.mark.parametrize(
+    ("level", "freedom", "expected"),
+    [
+        # NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, critical values of Student's t
+        (0.90, 5, 1.476),
+        (0.95, 10, 1.812),
+        (0.975, 1, 12.706),
+        (0.975, 7, 2.365),
+        (0.975, 100, 1.984),
+        (0.99, 7, 2.998),
+        (0.99, 15, 2.602),
+        (0.99, 31, 2.453),
+        (0.999, 2, 22.327),
+    ],
+)
+def test_students_t_is_that_of_the_tables(level: float, freedom: int, expected: float) -> None:
+    assert t_quantile(level, freedom) == pytest.approx(expected, abs=6e-4)
+
+
+def test_students_t_in_closed_form() -> None:
+    # One degree of freedom is Cauchy's distribution; two have t = (2 p - 1) / sqrt(2 p (1 - p)).
+    assert t_quantile(0.9, 1) == pytest.approx(math.tan(math.pi * 0.4))
+    assert t_quantile(0.9, 2) == pytest.approx(0.8 / math.sqrt(0.18))
+    assert t_quantile(0.5, 9) == pytest.approx(0.0, abs=1e-9)
