@@ -65,8 +65,7 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
         workspace_bytes=("workspace_bytes", "max"),
         ceiling_tflops=("ceiling_tflops", "max"),
     )
-    timed = visits[visits["quiet"] | ~grouped["quiet"].transform("any")]
-    times = timed.groupby("case")
+    times = timed(visits).groupby("case")
     result[_OF_QUIET] = times.agg(dict.fromkeys(_OF_QUIET, "median") | {"tflops": "max"})
     result["tflops"] = times["work"].max() / result["latency_ms"]
     result["ceiling_share"] = result["tflops"] / result.pop("ceiling_tflops")
@@ -78,6 +77,13 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     result[errors] = _first(visits.sort_values("budget_used", ascending=False), errors)
     result.loc[result["status"] != "ok", _ONLY_IF_OK] = np.nan
     return pd.concat([_first(visits, KEY), result], axis="columns").reset_index(drop=True)
+
+
+def timed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The visits whose times count: a case's quiet ones, or all of its where none was quiet."""
+    quiet = _quiet(frame)
+    any_quiet = quiet.groupby([frame[axis] for axis in KEY], dropna=False).transform("any")
+    return frame[quiet | ~any_quiet]
 
 
 def _quiet(frame: pd.DataFrame) -> pd.Series[bool]:

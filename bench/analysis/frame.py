@@ -115,6 +115,10 @@ def _check(row: Row) -> None:
     if row.case.direction not in DIRECTIONS:
         raise ValueError(f"column 'direction': {row.case.direction!r} is not one of {', '.join(DIRECTIONS)}")
     row.case.problem()
-    for sample in row.facts.samples_ms:
-        if not 0 < sample < math.inf:
-            raise ValueError(f"column 'samples_ms': {sample} is not a time")
+    for name, samples in (
+        ("samples_ms", row.facts.samples_ms),
+        ("canary_samples_ms", row.facts.conditions.canary_samples_ms),
+    ):
+        for sample in samples:
+            if not 0 < sample < math.inf:
+                raise ValueError(f"column {name!r}: {sample} is not a time")

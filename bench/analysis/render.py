@@ -16,7 +16,8 @@ from bench.analysis.tables import WORDS, Cell, Table
 
 _STYLES = {"best": "bold", "good": "green", "bad": "bold red"}
 _WIDEST = 30  # of a column; longer words are folded
-_DISPENSABLE = ("visits", "kernel", "error", "95 % interval")  # what a narrow terminal does without, in this order
+# What a narrow terminal does without, in this order.
+_DISPENSABLE = ("visits", "kernel", "error", "its interval", "95 % interval")
 _PIPED_WIDTH = 140  # a file or a pipe has no width of its own, and rich would cut tables down to 80
 
 

@@ -14,7 +14,7 @@ from bench.analysis.groups import PROBLEM, by, describe, groups, machine, record
 from bench.analysis.text import TO, length, percent, plain, significant, size, times
 from bench.results.columns import CROWDED, FAILURES, STRAY
 
-WORDS = ("variant", "kernel", "than", "at", "wanted", "outcome")  # columns of words; all others hold numbers
+WORDS = ("variant", "kernel", "than", "at", "wanted", "outcome", "verdict")  # columns of words; all others hold numbers
 _BOLD_IF_BEST = ("variant", "latency ms")
 _APPROXIMATE = "≈ approximates softmax attention, so it is ranked apart"
 _DISTURBED = (

@@ -1,4 +1,4 @@
-"""Sizes and durations as people type them: 512..16384, 512..4096:+512, 1k..64k, 17,100,1000; 5s, 2m, 1.5h."""
+"""Sizes, durations and shares as people type them: 512..16384, 512..4096:+512, 1k..64k, 17,100,1000; 5s, 2m; 5%."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ SIZES = "512..16384 (doubling), 512..4096:+512 (steps), 1k..64k, 17,100,1000"
 
 DURATIONS = "90, 90s, 1.5m, 2h"
 
+SHARES = "5%, 2.5%, 0.05"
+
 _UNITS = {"": 1, "k": 2**10, "m": 2**20}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _PART = re.compile(r"(?P<first>[^.:,]+)(\.\.(?P<last>[^.:,]+)(:\+(?P<step>[^.:,]+))?)?")
 _NUMBER = re.compile(r"([0-9]+)([km]?)", re.IGNORECASE)
+_DECIMAL = re.compile(r"[0-9]*\.?[0-9]+|[0-9]+\.")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh]?)")
 
 
@@ -42,6 +45,15 @@ def seconds(text: str) -> float:
     value = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if value <= 0:
         raise ValueError(f"{text!r}: not a duration above zero; accepted: {DURATIONS}")
+    return value
+
+
+def share(text: str) -> float:
+    """The fraction in a share such as 5%, 2.5% or 0.05. ValueError for anything else, for zero, and above 100 %."""
+    number, sign = text.removesuffix("%").strip(), text.endswith("%")
+    value = float(number) / (100 if sign else 1) if _DECIMAL.fullmatch(number) else 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"{text!r}: not a share above zero and up to 100%; accepted: {SHARES}")
     return value
 
 

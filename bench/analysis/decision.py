@@ -1,0 +1,135 @@
+"""Whether cases became slower: from one number a pair of processes to a verdict, by rules that are fixed in advance.
+
+A pair of processes measures base and new in turns, block by block, and yields one number a case
+(`bench.results.paired`). Blocks of one pair share whatever sets these two processes apart from the next two, such as
+where their memory lies, so pairs are the sample, and Student's t over them the interval.
+
+Nothing here measures: `decide` asks for numbers where it needs more, and gets them from live processes, from a file, or
+from a simulation, which states how often it is wrong (tests/analysis/test_error_rates.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.analysis.statistics import t_quantile
+
+SLOWER, FASTER, SAME, INCONCLUSIVE, NOT_COMPARABLE = VERDICTS = (
+    "SLOWER",
+    "FASTER",
+    "SAME",
+    "INCONCLUSIVE",
+    "NOT COMPARABLE",
+)
+
+Floats = NDArray[np.float64]
+Draw = Callable[[NDArray[np.intp], int, bool], Floats | None]
+"""(which cases, how many pairs, whether to confirm) -> that many more numbers of each (cases, pairs), or None where no
+more are to be had."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What decides.
+
+    threshold    the change that matters, as a fraction: 0.03 is 3 %
+    looks        a case is judged after so many pairs, and again while it is undecided
+    confirming   fresh pairs, which alone decide on a case that stood out
+    """
+
+    threshold: float = 0.03
+    looks: tuple[int, ...] = (8, 16, 32)
+    confirming: int = 8
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of each case, in arrays of equal length.
+
+    ratio     new / base; geometric mean over pairs
+    low, high 95 % interval of it
+    visible   the smallest change that would have stood out, as a fraction
+    pairs     how many pairs these numbers are of
+    verdict   one of VERDICTS
+    """
+
+    ratio: Floats
+    low: Floats
+    high: Floats
+    visible: Floats
+    pairs: NDArray[np.int64]
+    verdict: NDArray[np.str_]
+
+    def put(self, at: NDArray[np.intp], other: Found) -> None:
+        """Replaces what is known of these cases."""
+        for name in vars(self):
+            getattr(self, name)[at] = getattr(other, name)
+
+
+def judge(numbers: Floats, threshold: float) -> Found:
+    """The verdict on each row of numbers (cases, pairs), which are logarithms of ratios.
+
+    SLOWER where the ratio is at or above the threshold and its one-sided 99 % lower bound above 1, FASTER the other way
+    round, SAME where the 95 % interval lies within the threshold either way.
+    """
+    count = numbers.shape[1]
+    limit = math.log1p(threshold)
+    with np.errstate(invalid="ignore"):
+        mean = numbers.mean(1)
+        error = numbers.std(1, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(numbers), np.inf)
+    reach = t_quantile(0.975, max(count - 1, 1)) * error
+    bound = t_quantile(0.99, max(count - 1, 1)) * error
+    stands_out = (np.abs(mean) >= limit) & (np.abs(mean) > bound)
+    within = np.abs(mean) + reach < limit
+    verdict = np.select(
+        [~np.isfinite(mean), stands_out & (mean > 0), stands_out, within],
+        [NOT_COMPARABLE, SLOWER, FASTER, SAME],
+        INCONCLUSIVE,
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio, low, high = np.exp(mean), np.exp(mean - reach), np.exp(mean + reach)
+        visible = np.expm1(np.maximum(bound, limit))
+    return Found(ratio, low, high, visible, np.full(len(numbers), count), verdict)
+
+
+def decide(draw: Draw, cases: int, rules: Rules) -> Found:
+    """Looks at each case after more and more pairs until it is decided or the schedule ends, then has what stands out
+    confirmed by fresh pairs under the same rule: these alone are told, for the first were picked for standing out."""
+    everything = np.arange(cases)
+    numbers = np.empty((cases, 0))
+    undecided = everything
+    found = _unknown(cases)
+    for pairs in rules.looks:
+        more = draw(undecided, pairs - numbers.shape[1], False) if len(undecided) else None
+        if more is None:
+            break
+        numbers = np.concatenate((numbers, more), axis=1)
+        now = judge(numbers, rules.threshold)
+        found.put(undecided, now)
+        open_ = now.verdict == INCONCLUSIVE
+        undecided, numbers = undecided[open_], numbers[open_]
+    _confirm(draw, found, rules)
+    return found
+
+
+def _confirm(draw: Draw, found: Found, rules: Rules) -> None:
+    suspects = np.flatnonzero(np.isin(found.verdict, (SLOWER, FASTER)))
+    fresh = draw(suspects, rules.confirming, True) if len(suspects) else None
+    if fresh is None:
+        found.verdict[suspects] = INCONCLUSIVE
+        return
+    now = judge(fresh, rules.threshold)
+    opposite = np.isin(now.verdict, (SLOWER, FASTER)) & (now.verdict != found.verdict[suspects])
+    now.verdict[opposite] = INCONCLUSIVE
+    found.put(suspects, now)
+
+
+def _unknown(cases: int) -> Found:
+    nan = np.full(cases, np.nan)
+    verdict = np.full(cases, INCONCLUSIVE, dtype=f"<U{max(map(len, VERDICTS))}")
+    return Found(nan, nan.copy(), nan.copy(), nan.copy(), np.zeros(cases, np.int64), verdict)
