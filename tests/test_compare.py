@@ -1,5 +1,10 @@
 """`python -m bench.compare`: in which order it tells what, and when it refuses."""
 
+import csv
+import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +12,7 @@ import pytest
 
 from bench import compare
 from bench.errors import UserError
+from bench.results.columns import Row
 from tests.analysis.made_up import failed, row, write
 
 
@@ -90,3 +96,184 @@ def test_markup_in_names_is_shown_as_typed(tmp_path: Path, capsys: pytest.Captur
     out = capsys.readouterr().out
     assert "[red]x[/]: ok → error at 1024 ([/bold] [link])" in out
     assert "[/] at 2048" in out
+
+
+def visits(variant: str = "sdpa", slow: float = 1.0, run: str = "a", **changes: object) -> list[Row]:
+    """Four visits that agree within a percent."""
+    times = (1.0, 1.002, 1.004, 1.006)
+    return [
+        row(variant, ms=(slow * ms,) * 3, visit=at, run=run, **{"canary_samples_ms": (10.0,), **changes})
+        for at, ms in enumerate(times, 1)
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Results to compare: of one machine in `base`, `same`, `slow` and `once`, of another in `there`."""
+    other = {"device_name": "another machine", "run": "c"}
+    rows = {
+        "base": [*visits(), *visits("flex", 2.0)],
+        "same": [*visits(run="b"), *visits("flex", 2.0, run="b")],
+        "slow": [*visits(run="b"), *visits("flex", 3.0, run="b")],
+        "once": [row(run="b"), row("flex", ms=2.0, run="b")],
+        "there": [*visits("sdpa", 5.0, **other), *visits("flex", 10.0, **other)],  # type: ignore[arg-type]
+        "milli": [*visits("sdpa", 1e-3, run="b"), *visits("flex", 2e-3, run="b")],
+        "failed": [failed("oom", run="b"), failed("oom", variant="flex", run="b")],
+    }
+    return {name: str(write(tmp_path / f"{name}.csv", own)) for name, own in rows.items()}
+
+
+@pytest.mark.parametrize(
+    ("new", "options", "status"),
+    [
+        ("same", ["--fail-on", "latency:5%,memory:1%,accuracy,status"], 0),
+        ("slow", ["--fail-on", "latency:5%"], 1),
+        ("slow", ["--fail-on", "status"], 0),
+        ("slow", [], 0),
+        ("once", ["--fail-on", "latency:5%"], 3),
+        ("once", ["--fail-on", "latency:5%", "--allow-inconclusive"], 0),
+        ("failed", ["--fail-on", "latency:5%,status"], 1),
+        ("base", ["--fail-on", "latency:5%,memory:1%,accuracy,status"], 0),
+        ("there", ["--fail-on", "latency:5%", "--relative-to", "sdpa"], 0),
+        ("there", ["--fail-on", "status,memory:1%"], 0),
+        ("milli", ["--fail-on", "latency:5%"], 0),
+    ],
+)
+def test_the_exit_status(files: dict[str, str], new: str, options: list[str], status: int) -> None:
+    assert compare.main([files["base"], files[new], *options]) == status
+
+
+def test_comparing_no_case_is_no_success(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError, match="nothing to compare by latency"):
+        compare.main([files["base"], files["failed"], "--fail-on", "latency:5%", "--allow-inconclusive"])
+    assert "NOT COMPARABLE" in capsys.readouterr().out
+
+
+def test_the_command_exits_with_it(files: dict[str, str]) -> None:
+    def exits(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "bench.compare", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stderr
+
+    assert exits(files["base"], files["slow"], "--fail-on", "latency:5%") == (1, "")
+    status, told = exits(files["base"], files["slow"], "--fail-on", "speed:5%")
+    assert status == 2
+    assert told.startswith("error: --fail-on: 'speed:5%' is not understood; accepted: latency:5%")
+    assert told.count("\n") == 1
+
+
+def test_verdicts_are_shown_with_their_intervals(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    compare.main([files["base"], files["slow"], "--fail-on", "latency:5%", "--markdown", "-"])
+    out = capsys.readouterr().out
+    found = re.search(
+        r"\| 1024 \| flex \| 1.50x \| ([\d.]+)\W([\d.]+) \| 1.50x \| \S+ \| \S+ % \| \*\*SLOWER\*\* \|", out
+    )
+    assert found and 1.4 < float(found[1]) < 1.5 < float(found[2]) < 1.6
+    assert "| SAME |" in out
+    assert "latency, 5 %: 1 SLOWER, 1 SAME" in out
+    compare.main([files["base"], files["slow"], "--fail-on", "latency:5%"])
+    assert re.search(r"flex +1.50x +\S+ +1.50x .* SLOWER", capsys.readouterr().out)
+
+
+def test_a_file_against_itself_is_called_that(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    compare.main([files["base"], files["base"], "--fail-on", "latency:5%"])
+    out = capsys.readouterr().out
+    assert "8 visits stand in both files: one measurement, not two" in out
+    assert "latency, 5 %: 2 SAME" in out
+
+
+def test_across_machines_only_multiples_of_a_variant_decide(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match=r"different machines .*--relative-to .* takes flex, sdpa$"):
+        compare.main([files["base"], files["there"], "--fail-on", "latency:5%"])
+    compare.main([files["base"], files["there"]])
+    assert "--relative-to VARIANT makes them comparable" in capsys.readouterr().out
+    compare.main([files["base"], files["there"], "--relative-to", "sdpa", "--markdown", "-"])
+    out = capsys.readouterr().out
+    assert "| length | variant | base /sdpa | new /sdpa | time/sdpa new/base | 95 % interval |" in out
+    assert re.search(r"\| 1024 \| flex \| 2.00x \| 2.00x \| 1.00x \| 0\.9\d+\W1\.0\d+ \|", out)
+    assert "| 1024 | sdpa |" not in out
+
+
+def test_a_reference_that_is_nowhere_or_missing_in_a_file(
+    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match=r"--relative-to: 'nope' is in none of the files; accepted: flex, sdpa$"):
+        compare.main([files["base"], files["same"], "--relative-to", "nope"])
+    without = write(tmp_path / "without.csv", visits("flex", run="b"))
+    compare.main([files["base"], str(without), "--relative-to", "sdpa"])
+    assert "for want of an ok sdpa on the same problem: flex at 1024 (causal)" in capsys.readouterr().out
+
+
+def test_another_unit_is_suspected(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    compare.main([files["milli"], files["base"], "--fail-on", "latency:5%"])
+    out = capsys.readouterr().out
+    assert "2 of them differ over 300x: is one file in seconds, not in milliseconds?" in out
+    assert "1,000x" in out and "SLOWER" in out
+    compare.main([files["base"], files["slow"]])
+    assert "seconds" not in capsys.readouterr().out
+
+
+def test_more_files_are_a_trend_oldest_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    months = {"may": ("2026-05", 4.0), "june": ("2026-06", 2.0), "july": ("2026-07", 1.0)}
+    paths = {
+        name: str(write(tmp_path / f"{name}.csv", visits(slow=ms, run=name, started=f"{month}-01T00:00:00+00:00")))
+        for name, (month, ms) in months.items()
+    }
+    shuffled = [paths["july"], paths["may"], paths["june"]]
+    assert compare.main([*shuffled, "--markdown", "-"]) == 0
+    out = capsys.readouterr().out
+    assert "| length | variant | may | june | july | last/first |" in out
+    assert "| 1024 | sdpa | 4.01 | 2.01 | 1.00 | 0.250x |" in out
+    assert compare.main([*shuffled, "--fail-on", "latency:5%", "--markdown", "-"]) == 0
+    out = capsys.readouterr().out
+    assert f"verdicts: {paths['july']} held to {paths['may']}" in out
+    assert "1 FASTER" in out
+
+
+def test_allowing_what_nothing_asks_for_is_refused(files: dict[str, str]) -> None:
+    with pytest.raises(UserError, match=r"--allow-inconclusive .* --fail-on"):
+        compare.main([files["base"], files["same"], "--allow-inconclusive"])
+
+
+def test_pytest_benchmark_reads_what_is_written(
+    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "new.json"
+    assert compare.main([files["base"], files["slow"], "--pytest-benchmark", str(target)]) == 0
+    assert f"written: {target}, 2 cases of {files['slow']}" in capsys.readouterr().out
+    assert [len(one["stats"]["data"]) for one in json.loads(target.read_text())["benchmarks"]] == [12, 12]
+    command = [sys.executable, "-m", "pytest_benchmark", "compare", target.name, "--columns=min,median,max"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert "2 tests" in shown and "time in ms" in shown
+    assert re.search(r"sdpa at 1024 .*1\.0000 .* 1\.0030 .* 1\.0060 ", shown)
+    assert re.search(r"flex at 1024 .*3\.0000 .* 3\.0090 .* 3\.0180 ", shown)
+
+
+def test_pytest_benchmark_of_nothing_is_refused(tmp_path: Path, files: dict[str, str]) -> None:
+    with pytest.raises(UserError, match=r"--pytest-benchmark: none of the 2 cases of .*failed\.csv is ok"):
+        compare.main([files["base"], files["failed"], "--pytest-benchmark", str(tmp_path / "x.json")])
+    with pytest.raises(UserError, match=r"--pytest-benchmark: .*nowhere.* cannot be written: No such file"):
+        compare.main([files["base"], files["same"], "--pytest-benchmark", str(tmp_path / "nowhere" / "x.json")])
+
+
+@pytest.mark.parametrize("sample", ["0.0", "-1.0", "nan", "inf"])
+@pytest.mark.parametrize("column", ["samples_ms", "canary_samples_ms"])
+def test_what_is_no_time_is_refused_with_its_place(
+    tmp_path: Path, files: dict[str, str], column: str, sample: str
+) -> None:
+    bad = write(tmp_path / "bad.csv", [row(**{column: (1.0,)})])
+    header, line = bad.read_text().splitlines()
+    cells = dict(zip(header.split(","), next(csv.reader([line])), strict=True)) | {column: f"1.0 {sample}"}
+    with bad.open("w", newline="") as file:
+        csv.writer(file).writerows([cells.keys(), cells.values()])
+    assert re.search(rf"bad\.csv, line 2: column '{column}': {re.escape(sample)} is not a time", refusal(bad, bad))
+
+
+def test_files_without_rows_are_refused(tmp_path: Path, files: dict[str, str]) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    assert "the file is empty" in refusal(Path(files["base"]), empty)
+    assert "a header, but no rows" in refusal(write(tmp_path / "header.csv", []), Path(files["base"]))

@@ -123,16 +123,27 @@ def _passes(told: Race) -> list[Pass]:
     inputs: dict[tuple[object, ...], Sequence[torch.Tensor]] = {}
     passes = []
     for entrant in told.entrants:
-        case, problem = entrant.case, entrant.case.problem()
-        variant = registry.find(case.variant, told.imports)
-        refuse_eager_execution(variant)
-        plan = variant.prepare(problem, **entrant.choice)
-        key = _sizes(problem), case.direction
+        problem, direction = entrant.case.problem(), entrant.case.direction
+        key = _sizes(problem), direction
         if key not in inputs:
-            inputs[key] = _inputs(problem, told.seed, case.direction)
-        q, k, v, *upstream = inputs[key]
-        passes.append(pass_of(variant.bind(problem, plan), case.direction, (q, k, v), *upstream))
+            inputs[key] = _inputs(problem, told.seed, direction)
+        passes.append(_pass_on(inputs[key], entrant, told.imports))
     return passes
+
+
+def pass_for(entrant: Entrant, imports: tuple[str, ...], seed: int) -> Pass:
+    """What one pass of an entrant does, on inputs of its own."""
+    return _pass_on(_inputs(entrant.case.problem(), seed, entrant.case.direction), entrant, imports)
+
+
+def _pass_on(inputs: Sequence[torch.Tensor], entrant: Entrant, imports: tuple[str, ...]) -> Pass:
+    """What one pass of an entrant does, on these inputs."""
+    case, problem = entrant.case, entrant.case.problem()
+    variant = registry.find(case.variant, imports)
+    refuse_eager_execution(variant)
+    plan = variant.prepare(problem, **entrant.choice)
+    q, k, v, *upstream = inputs
+    return pass_of(variant.bind(problem, plan), case.direction, (q, k, v), *upstream)
 
 
 def _sizes(p: Problem) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ from typing import Any
 from bench.interrupts import held_back
 
 _PRELOAD = "bench.measure.preload"
-_TAIL_BYTES = 4096
+TAIL_BYTES = 4096
 
 
 class Died(Exception):
@@ -118,7 +118,7 @@ class _Ear:
                 while self._output in self._sources and self._read():
                     pass
                 self._process.join()
-                raise _account(self._process.exitcode, self._last_line())
+                raise account(self._process.exitcode, self._tail)
         raise Died("timeout", f"{what} within {timeout_s:g} s")
 
     def _read(self) -> bool:
@@ -129,13 +129,8 @@ class _Ear:
             return False
         if not chunk:
             self._sources.remove(self._output)
-        self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+        self._tail = (self._tail + chunk)[-TAIL_BYTES:]
         return bool(chunk)
-
-    def _last_line(self) -> str:
-        """The last thing that the process printed, cut to a line."""
-        lines = self._tail.decode(errors="replace").split("\n")
-        return next((" ".join(line.split())[:200] for line in reversed(lines) if line.strip()), "")
 
 
 def _serve(*arguments: Any) -> None:
@@ -145,7 +140,10 @@ def _serve(*arguments: Any) -> None:
     serve(*arguments)
 
 
-def _account(exitcode: int | None, last: str) -> Died:
+def account(exitcode: int | None, output: bytes) -> Died:
+    """How a process ended that gave no answer, with the last line of what it printed."""
+    lines = output[-TAIL_BYTES:].decode(errors="replace").split("\n")
+    last = next((" ".join(line.split())[:200] for line in reversed(lines) if line.strip()), "")
     said = f"; it last said: {last}" if last else ""
     if exitcode is not None and exitcode < 0:
         name = signal.Signals(-exitcode).name

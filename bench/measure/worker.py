@@ -33,7 +33,7 @@ def serve(
     Where `phased`, the function is given one more argument, whose call sends None: its set-up is over.
     """
     _separate(output)
-    _die_with_the_run(answer)
+    die_with_the_run(answer)
     if phased:
         arguments = (*arguments, lambda: answer.send(None))
     message: tuple[bool, Any]
@@ -84,7 +84,7 @@ def _separate(output: Connection) -> None:
     output.close()
 
 
-def _die_with_the_run(answer: Connection) -> None:
+def die_with_the_run(answer: Connection) -> None:
     """Gone when the run is gone, even where that was killed outright: left alive, it would disturb the next one."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the server's death, which follows the run's

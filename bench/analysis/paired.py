@@ -1,0 +1,218 @@
+"""What a gate's rows say of each contest: the verdict on its time, and what else became worse or better."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bench.analysis.cases import BADNESS, CASE, ENVIRONMENT
+from bench.analysis.decision import FASTER, INCONCLUSIVE, NOT_COMPARABLE, SLOWER, Found, Rules, decide
+from bench.analysis.differences import got_worse
+from bench.analysis.text import percent, plain, size
+from bench.analysis.verdicts import SLACK_BYTES, SLACK_ERROR
+from bench.errors import UserError
+from bench.results.paired import PAIRED_METHOD, SIDES, pair_number
+
+# A peak is worse that grew by more than both of either pair: of a small one 1 MiB would be half.
+MEMORY_SLACK = ((0.01, SLACK_BYTES), (0.10, 2**16))
+
+WORSE, BETTER, OPEN, NOTED = "worse", "better", "open", "noted"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is to be told of a contest, and what it amounts to: WORSE, BETTER, OPEN or NOTED."""
+
+    text: str
+    amounts_to: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a contest. Times are medians over pairs; ratios, of new / base, are NaN where there are none."""
+
+    base: dict[str, Any]
+    new: dict[str, Any]
+    verdict: str
+    pairs: int
+    base_ms: float = math.nan
+    new_ms: float = math.nan
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    memory_ratio: float = math.nan
+    findings: list[Finding] = field(default_factory=list)
+
+    def amounts_to(self, what: str) -> bool:
+        """Whether anything that was found amounts to this."""
+        return any(finding.amounts_to == what for finding in self.findings)
+
+
+def exit_status(outcomes: Sequence[Outcome], allow_inconclusive: bool = False) -> int:
+    """1 where anything is worse, 2 where nothing was compared, 3 where something is open, else 0."""
+    if any(outcome.amounts_to(WORSE) for outcome in outcomes):
+        return 1
+    if all(outcome.verdict == NOT_COMPARABLE for outcome in outcomes):
+        return 2
+    return 3 if not allow_inconclusive and any(outcome.amounts_to(OPEN) for outcome in outcomes) else 0
+
+
+def outcomes(frame: pd.DataFrame, rules: Rules) -> list[Outcome]:
+    """The outcome of each contest in the rows of one gate, by the same rules, in the same order as when it ran."""
+    contests = [_Rows(rows) for rows in _contests(frame)]
+    timed = [contest for contest in contests if contest.timed]
+    found = decide(_Replay([contest.numbers for contest in timed]).draw, len(timed), rules)
+    places = {id(contest): at for at, contest in enumerate(timed)}
+    return [_outcome(contest, found, places.get(id(contest)), rules) for contest in contests]
+
+
+def environment_of(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """What differs between the environments of base and new: column -> (base, new)."""
+    base, new = (frame[frame["run"].str.endswith(f"-{side}")].iloc[0] for side in SIDES)
+    return {name: (str(base[name]), str(new[name])) for name in ENVIRONMENT if base[name] != new[name]}
+
+
+def _contests(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of each contest, in the order of the file. UserError for rows that are no gate's, or of several."""
+    if set(frame["method"]) != {PAIRED_METHOD}:
+        raise UserError(f"these rows are not paired; accepted: a file that bench.gate wrote (method {PAIRED_METHOD})")
+    parts = frame["run"].str.rpartition("-")
+    if parts[0].nunique() != 1 or not set(parts[2]) <= set(SIDES):
+        raise UserError(f"one run of bench.gate is expected, and these are {', '.join(sorted(frame['run'].unique()))}")
+    rows = frame.assign(side=parts[2])
+    variants = [set(rows.loc[rows["side"] == side, "variant"]) for side in SIDES]
+    two_variants = all(len(names) == 1 for names in variants) and variants[0] != variants[1]
+    axes = [axis for axis in CASE if axis != "variant" or not two_variants]
+    for _, part in rows.groupby(axes, sort=False):
+        yield part
+
+
+class _Rows:
+    """The rows of one contest: the worst of either side, and the numbers of its pairs."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        sides = [rows[rows["side"] == side].sort_values("visit") for side in SIDES]
+        if not all(len(side) for side in sides) or sides[0]["visit"].to_list() != sides[1]["visit"].to_list():
+            row = rows.iloc[0]
+            raise UserError(
+                f"{plain(row['variant'])}, {row['mask']}, {row['direction']}: a pair lacks one of its two rows"
+            )
+        self.base, self.new = (_worst(side) for side in sides)
+        self.rows = [side.to_dict("records") for side in sides]
+        self.timed = self.base["status"] == self.new["status"] == "ok"
+        self.numbers = [_number(base, new) for base, new in zip(*self.rows, strict=True)] if self.timed else []
+
+    def milliseconds(self, side: int, pairs: int) -> float:
+        """The median over the last so many pairs."""
+        return float(statistics.median(row["latency_ms"] for row in self.rows[side][-pairs:]))
+
+
+def _worst(side: pd.DataFrame) -> dict[str, Any]:
+    at = side["status"].map(BADNESS.index).argmin()
+    return {str(name): value for name, value in side.iloc[at].to_dict().items()}
+
+
+def _number(base: dict[Any, Any], new: dict[Any, Any]) -> float:
+    return pair_number(base["samples_ms"], new["samples_ms"], base["canary_samples_ms"])
+
+
+class _Replay:
+    """Gives the decision the numbers that a run got, in the order in which it got them."""
+
+    def __init__(self, numbers: Sequence[Sequence[float]]) -> None:
+        self._numbers = numbers
+        self._taken = [0] * len(numbers)
+
+    def draw(self, at: NDArray[np.intp], pairs: int, confirming: bool) -> NDArray[np.float64] | None:
+        taken = [self._numbers[i][self._taken[i] : self._taken[i] + pairs] for i in at]
+        if any(len(numbers) < pairs for numbers in taken):
+            return None
+        for i in at:
+            self._taken[i] += pairs
+        return np.array(taken)
+
+
+def _outcome(contest: _Rows, found: Found, place: int | None, rules: Rules) -> Outcome:
+    findings = [*_status(contest.base, contest.new)]
+    if place is None:
+        return Outcome(contest.base, contest.new, NOT_COMPARABLE, 0, findings=findings)
+    findings += [*_kernel(contest.base, contest.new), *_memory(contest.base, contest.new)]
+    findings += _accuracy(contest.base, contest.new)
+    ratio, low, high, visible, pairs, verdict = (getattr(found, name)[place] for name in vars(found))
+    if contest.base["kernel"] != contest.new["kernel"]:
+        verdict = NOT_COMPARABLE
+    findings += _time(str(verdict), float(ratio), float(low), float(high), float(visible), rules)
+    return Outcome(
+        contest.base,
+        contest.new,
+        str(verdict),
+        int(pairs),
+        contest.milliseconds(0, int(pairs)),
+        contest.milliseconds(1, int(pairs)),
+        float(ratio),
+        float(low),
+        float(high),
+        _ratio(contest.new["peak_bytes"], contest.base["peak_bytes"]),
+        findings,
+    )
+
+
+def _status(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
+    before, after = base["status"], new["status"]
+    if before == after == "ok":
+        return
+    told = " → ".join(row["status"] + (f" ({plain(row['reason'])})" if row["reason"] else "") for row in (base, new))
+    if after == "ok":
+        yield Finding(f"status: {told}", BETTER)
+    elif before == after:
+        yield Finding(f"{after} on both sides ({plain(new['reason'])})", NOTED)
+    else:
+        yield Finding(f"status: {told}", WORSE if got_worse(before, after) else NOTED)
+
+
+def _kernel(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
+    if base["kernel"] != new["kernel"]:
+        yield Finding(f"another kernel: {plain(base['kernel'])} → {plain(new['kernel'])}", OPEN)
+
+
+def _memory(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
+    before, after = base["peak_bytes"], new["peak_bytes"]
+    for small, large, amounts_to in ((before, after, WORSE), (after, before, BETTER)):
+        if any(large - small > max(slack_bytes, share * small) for share, slack_bytes in MEMORY_SLACK):
+            change = f" ({after / before - 1:+.1%})" if before else ""
+            yield Finding(f"peak memory: {size(before)} → {size(after)}{change}", amounts_to)
+
+
+def _accuracy(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
+    """An exact variant is wrong or right; of an approximation the error itself is compared."""
+    if not new["exact"] and new["error"] > (1 + SLACK_ERROR) * base["error"]:
+        yield Finding(f"error: {base['error']:.1e} → {new['error']:.1e}", WORSE)
+
+
+def _time(verdict: str, ratio: float, low: float, high: float, visible: float, rules: Rules) -> Iterator[Finding]:
+    if verdict == SLOWER:
+        yield Finding(f"time: {change(ratio)} ({change(low)} to {change(high)})", WORSE)
+    elif verdict == FASTER:
+        yield Finding(f"time: {change(ratio)} ({change(low)} to {change(high)})", BETTER)
+    elif verdict == INCONCLUSIVE:
+        seen = "" if math.isnan(visible) else f"; smallest change that would have stood out: {percent(visible)}"
+        stood_out = abs(math.log(ratio)) >= math.log1p(rules.threshold) if ratio > 0 else False
+        yield Finding(f"time: {change(ratio)}, {'not confirmed' if stood_out else 'not decided'}{seen}", OPEN)
+    elif verdict == NOT_COMPARABLE and math.isnan(ratio):
+        yield Finding("time: a sample is no time", OPEN)
+
+
+def change(ratio: float) -> str:
+    """A ratio as a change: +5.1 %. A sign and one decimal, for a change is compared with a threshold."""
+    return "" if math.isnan(ratio) else f"{100 * (ratio - 1):+.1f} %"
+
+
+def _ratio(new: float, base: float) -> float:
+    return new / base if base > 0 else math.nan
