@@ -39,12 +39,14 @@ class Rules:
 
     threshold    the change that matters, as a fraction: 0.03 is 3 %
     looks        a case is judged after so many pairs, and again while it is undecided
-    confirming   fresh pairs, which alone decide on a case that stood out
+    confirming   the same of fresh pairs, which alone decide on a case that stood out
+    error        how often each look, or all looks at fresh pairs together, may be wrong on either side
     """
 
     threshold: float = 0.03
     looks: tuple[int, ...] = (8, 16, 32)
-    confirming: int = 8
+    confirming: tuple[int, ...] = (8, 16)
+    error: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -71,21 +73,21 @@ class Found:
             getattr(self, name)[at] = getattr(other, name)
 
 
-def judge(numbers: Floats, threshold: float) -> Found:
+def judge(numbers: Floats, threshold: float, error: float = 0.01) -> Found:
     """The verdict on each row of numbers (cases, pairs), which are logarithms of ratios.
 
-    SLOWER where the ratio is at or above the threshold and its one-sided 99 % lower bound above 1, FASTER the other way
-    round, SAME where the 95 % interval lies within the threshold either way.
+    SLOWER where the ratio is at or above the threshold and its one-sided lower bound above 1, FASTER the other way
+    round, SAME where both one-sided bounds lie within the threshold. `error` is that of a bound.
     """
     count = numbers.shape[1]
     limit = math.log1p(threshold)
     with np.errstate(invalid="ignore"):
         mean = numbers.mean(1)
-        error = numbers.std(1, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(numbers), np.inf)
-    reach = t_quantile(0.975, max(count - 1, 1)) * error
-    bound = t_quantile(0.99, max(count - 1, 1)) * error
+        deviation = numbers.std(1, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(numbers), np.inf)
+    reach = t_quantile(0.975, max(count - 1, 1)) * deviation
+    bound = t_quantile(1 - error, max(count - 1, 1)) * deviation
     stands_out = (np.abs(mean) >= limit) & (np.abs(mean) > bound)
-    within = np.abs(mean) + reach < limit
+    within = np.abs(mean) + bound < limit
     verdict = np.select(
         [~np.isfinite(mean), stands_out & (mean > 0), stands_out, within],
         [NOT_COMPARABLE, SLOWER, FASTER, SAME],
@@ -99,34 +101,38 @@ def judge(numbers: Floats, threshold: float) -> Found:
 
 def decide(draw: Draw, cases: int, rules: Rules) -> Found:
     """Looks at each case after more and more pairs until it is decided or the schedule ends, then has what stands out
-    confirmed by fresh pairs under the same rule: these alone are told, for the first were picked for standing out."""
-    everything = np.arange(cases)
-    numbers = np.empty((cases, 0))
-    undecided = everything
+    confirmed by fresh pairs: these alone are told, for the first were picked for standing out."""
     found = _unknown(cases)
-    for pairs in rules.looks:
-        more = draw(undecided, pairs - numbers.shape[1], False) if len(undecided) else None
-        if more is None:
-            break
-        numbers = np.concatenate((numbers, more), axis=1)
-        now = judge(numbers, rules.threshold)
-        found.put(undecided, now)
-        open_ = now.verdict == INCONCLUSIVE
-        undecided, numbers = undecided[open_], numbers[open_]
-    _confirm(draw, found, rules)
+    _look(draw, np.arange(cases), found, rules.looks, False, rules.threshold, rules.error)
+    suspects = np.flatnonzero(np.isin(found.verdict, (SLOWER, FASTER)))
+    suspected = found.verdict[suspects]
+    found.verdict[suspects] = INCONCLUSIVE  # and so it stays where no fresh pairs are to be had
+    _look(draw, suspects, found, rules.confirming, True, rules.threshold, rules.error / len(rules.confirming))
+    now = found.verdict[suspects]
+    found.verdict[suspects[np.isin(now, (SLOWER, FASTER)) & (now != suspected)]] = INCONCLUSIVE
     return found
 
 
-def _confirm(draw: Draw, found: Found, rules: Rules) -> None:
-    suspects = np.flatnonzero(np.isin(found.verdict, (SLOWER, FASTER)))
-    fresh = draw(suspects, rules.confirming, True) if len(suspects) else None
-    if fresh is None:
-        found.verdict[suspects] = INCONCLUSIVE
-        return
-    now = judge(fresh, rules.threshold)
-    opposite = np.isin(now.verdict, (SLOWER, FASTER)) & (now.verdict != found.verdict[suspects])
-    now.verdict[opposite] = INCONCLUSIVE
-    found.put(suspects, now)
+def _look(
+    draw: Draw,
+    undecided: NDArray[np.intp],
+    found: Found,
+    looks: tuple[int, ...],
+    confirming: bool,
+    threshold: float,
+    error: float,
+) -> None:
+    """Judges these cases by new numbers, of more and more pairs, and puts what comes of it where they are found."""
+    numbers = np.empty((len(undecided), 0))
+    for pairs in looks:
+        more = draw(undecided, pairs - numbers.shape[1], confirming) if len(undecided) else None
+        if more is None:
+            return
+        numbers = np.concatenate((numbers, more), axis=1)
+        now = judge(numbers, threshold, error)
+        found.put(undecided, now)
+        open_ = now.verdict == INCONCLUSIVE
+        undecided, numbers = undecided[open_], numbers[open_]
 
 
 def _unknown(cases: int) -> Found:
