@@ -81,6 +81,15 @@ def write(option: str, path: Path, text: str) -> Path:
     return path
 
 
+def check_writable(option: str, path: Path) -> None:
+    """UserError where an option's file cannot be written, which is better known before the work than after it."""
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(f"{option}: {path} cannot be written: {error.strerror}") from None
+
+
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Runs a command and exits with its status; what the user can put right is one line and status 2.
 

@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
         "--threshold",
         type=cli.explained(share),
         metavar="SHARE",
-        help="with --paired: the change that matters, as bench.gate was given it (default: 3%%)",
+        help="with --paired: the change that matters (default: what bench.gate was given)",
     )
     p.add_argument("--markdown", metavar="FILE", help="write the comparison to FILE as Markdown; - prints it")
     p.add_argument(
@@ -123,10 +123,13 @@ def _check(options: argparse.Namespace) -> None:
 def _decided_again(options: argparse.Namespace) -> int:
     """What the rows of a gate say; the exit status."""
     from bench.analysis.decision import Rules
+    from bench.analysis.frame import read
+    from bench.analysis.paired import threshold_in
     from bench.gate import conclude
 
-    rules = Rules() if options.threshold is None else Rules(options.threshold)
-    return conclude(options.files[0], rules, options.allow_inconclusive, options.markdown)
+    path = options.files[0]
+    threshold = options.threshold or threshold_in(read([path])) or Rules().threshold
+    return conclude(path, Rules(threshold), options.allow_inconclusive, options.markdown)
 
 
 def _files(paths: Sequence[Path], reference: str | None) -> list[File]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bench.analysis.decision import Rules
     from bench.pairs.match import Match
     from bench.pairs.process import Side
-    from bench.pairs.turns import Contest
     from bench.plan.sweep import Sweep
+    from bench.results.paired import Contest
 
 DESCRIPTION = """Decides whether a change made any variant slower, bigger or wrong. Base and new run in interpreters and
 trees of their own, and take turns of milliseconds on the same cores; several pairs of processes, and Student's t over
@@ -42,7 +42,7 @@ EXAMPLES = """\
   python -m bench.gate --base-variant sdpa --variant mine --import mine.py
   python -m bench.gate --against main --markdown gate.md --junit gate.xml --github      in CI"""
 
-_FIRST_LOOK = 0.75  # of the budget; the rest is for cases that need another look
+_FIRST_LOOK = 0.65  # of the budget; the rest is for cases that need another look
 
 
 def parser() -> argparse.ArgumentParser:
@@ -124,17 +124,17 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     _check(options)
     from bench.analysis.decision import Rules
+    from bench.pairs.process import Lost
 
     begun = time.monotonic()
     rules = Rules(options.threshold)
     path = options.out or Path("results", "local", f"{datetime.now(UTC):%Y%m%d-%H%M%S}-gate.csv")
-    with tempfile.TemporaryDirectory(prefix="bench-gate-") as folder:
-        left_out = _measure(options, Path(folder), path, rules, begun + options.budget)
-    status = conclude(
-        path, rules, options.allow_inconclusive, options.markdown, options.junit, options.github, left_out
-    )
-    print(f"written: {path}", file=sys.stderr if options.markdown == "-" else sys.stdout)
-    return status
+    with tempfile.TemporaryDirectory(prefix="bench-gate-", ignore_cleanup_errors=True) as folder:
+        try:
+            _measure(options, Path(folder), path, rules, begun + options.budget)
+        except (Lost, OSError, subprocess.CalledProcessError) as error:  # exit status 1 would mean: worse
+            raise UserError(f"not compared: {error}") from None
+    return conclude(path, rules, options.allow_inconclusive, options.markdown, options.junit, options.github)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -149,31 +149,37 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError(
             f"--out: {options.out} exists; name another file, or read it: bench.compare --paired {options.out}"
         )
-    if options.junit:
-        cli.write("--junit", options.junit, "")  # a path that is wrong is better known now
+    for option, target in (("--junit", options.junit), ("--markdown", options.markdown)):
+        if target and target != "-":
+            cli.check_writable(option, Path(target))
 
 
-def _measure(options: argparse.Namespace, folder: Path, path: Path, rules: Rules, deadline: float) -> list[str]:
-    """Holds the contests, with a row on disk for each side of each pair; names those that there was no time for."""
+def _measure(options: argparse.Namespace, folder: Path, path: Path, rules: Rules, deadline: float) -> None:
+    """Holds the contests, with a row on disk for each side of each pair."""
     from bench.analysis.decision import decide
     from bench.pairs import trees
     from bench.pairs.match import Match, Series, Told
     from bench.pairs.turns import Effort
     from bench.preparation import run_name
-    from bench.progress import label
     from bench.results.store import Store
 
     repo = trees.repository()
     sides, commits, changed = _sides(options, repo, folder)
-    modules = tuple(trees.module(name, repo) for name in options.imports)
-    told = Told(options.device, modules, options.threads or _spare_threads(), options.timeout)
+    told = Told(
+        options.device,
+        tuple(trees.module(name, repo) for name in options.imports),
+        options.threads or _spare_threads(),
+        options.timeout,
+        repo if options.against else None,
+    )
     with Match(sides, commits, told) as match:
         contests = _contests(options, match, changed)
         with Store(path) as store:
-            series = Series(match, store, run_name(), Effort(), deadline, _say)
-            left_out = series.examine(contests, _FIRST_LOOK * options.budget, rules.looks[0])
+            _say(f"samples go to {path}")
+            series = Series(match, store, run_name(), rules.threshold, Effort(), deadline)
+            series.examine(contests, _FIRST_LOOK * options.budget, rules.looks[0])
+            _say(f"{len(contests)} cases examined, {len(series.timed)} to be timed")
             decide(series.draw, len(series.timed), rules)
-    return [f"{label(contest.new)}" for contest in left_out]
 
 
 def _sides(
@@ -215,7 +221,7 @@ def _contests(options: argparse.Namespace, match: Match, changed: set[str]) -> l
     if options.base_variant:
         names = versus(match, options.base_variant, options.variant)
     else:
-        names = names_of(match, options.variants, changed, same_tree=not options.against)
+        names = names_of(match, options.variants, changed, only_own=bool(options.against and not options.base_python))
     contests = choose(names, _sweep(options, match.about[1].machine.device), match.refusals)
     if not contests:
         raise UserError("nothing to compare: none of these problems is taken (python -m bench.show says why)")
@@ -252,7 +258,6 @@ def conclude(
     markdown_to: str | None = None,
     junit_to: Path | None = None,
     github: bool = False,
-    left_out: Sequence[str] = (),
 ) -> int:
     """Reads a gate's rows, decides, and tells; the exit status."""
     from bench.analysis import announce
@@ -260,13 +265,11 @@ def conclude(
     from bench.analysis.frame import read
     from bench.analysis.paired import environment_of, exit_status, outcomes
     from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
-    from bench.analysis.tables import Cell
 
     frame = read([path])
     found = outcomes(frame, rules)
     table = announce.table(found, rules)
     notes = [announce.summary(found), *environments(environment_of(frame))]
-    notes += [Cell(f"not compared, for there was no time: {name}") for name in left_out]
     text = markdown(table) + markdown_notes(notes)
     if markdown_to == "-":
         sys.stdout.write(text)
@@ -274,12 +277,12 @@ def conclude(
         terminal = console()
         print_table(table, terminal)
         print_notes(notes, terminal)
-    if markdown_to not in (None, "-"):
-        cli.write("--markdown", Path(markdown_to), text)
-    if junit_to:
-        cli.write("--junit", junit_to, announce.junit(found))
     if github:
         sys.stdout.write(announce.github(found))
+    if junit_to:
+        cli.write("--junit", junit_to, announce.junit(found))
+    if markdown_to not in (None, "-"):
+        cli.write("--markdown", Path(markdown_to), text)
     return exit_status(found, allow_inconclusive)
 
 

@@ -51,7 +51,8 @@ def junit(outcomes: Sequence[Outcome]) -> str:
             ElementTree.SubElement(case, "failure", message=told)
         elif outcome.amounts_to(OPEN) or outcome.verdict == NOT_COMPARABLE:
             ElementTree.SubElement(case, "skipped", message=f"{outcome.verdict}: {told}")
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    document: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return document.decode() + "\n"
 
 
 def github(outcomes: Sequence[Outcome]) -> str:

@@ -18,7 +18,7 @@ from bench.analysis.differences import got_worse
 from bench.analysis.text import percent, plain, size
 from bench.analysis.verdicts import SLACK_BYTES, SLACK_ERROR
 from bench.errors import UserError
-from bench.results.paired import PAIRED_METHOD, SIDES, pair_number
+from bench.results.paired import IN_TURNS, PAIRED_METHOD, PRESSING, SIDES, pair_number, threshold_of
 
 # A peak is worse that grew by more than both of either pair: of a small one 1 MiB would be half.
 MEMORY_SLACK = ((0.01, SLACK_BYTES), (0.10, 2**16))
@@ -71,6 +71,11 @@ def outcomes(frame: pd.DataFrame, rules: Rules) -> list[Outcome]:
     found = decide(_Replay([contest.numbers for contest in timed]).draw, len(timed), rules)
     places = {id(contest): at for at, contest in enumerate(timed)}
     return [_outcome(contest, found, places.get(id(contest)), rules) for contest in contests]
+
+
+def threshold_in(frame: pd.DataFrame) -> float | None:
+    """The threshold that the gate was given whose rows these are."""
+    return threshold_of(str(frame["run"].iloc[0]))
 
 
 def environment_of(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -140,26 +145,28 @@ class _Replay:
 
 
 def _outcome(contest: _Rows, found: Found, place: int | None, rules: Rules) -> Outcome:
-    findings = [*_status(contest.base, contest.new)]
+    base, new = contest.base, contest.new
+    findings = [*_status(base, new), *_memory(base, new), *_accuracy(base, new)]
+    memory_ratio = _ratio(new["peak_bytes"], base["peak_bytes"])
     if place is None:
-        return Outcome(contest.base, contest.new, NOT_COMPARABLE, 0, findings=findings)
-    findings += [*_kernel(contest.base, contest.new), *_memory(contest.base, contest.new)]
-    findings += _accuracy(contest.base, contest.new)
-    ratio, low, high, visible, pairs, verdict = (getattr(found, name)[place] for name in vars(found))
-    if contest.base["kernel"] != contest.new["kernel"]:
-        verdict = NOT_COMPARABLE
-    findings += _time(str(verdict), float(ratio), float(low), float(high), float(visible), rules)
+        return Outcome(base, new, NOT_COMPARABLE, 0, memory_ratio=memory_ratio, findings=findings)
+    ratio, low, high, visible = (float(getattr(found, name)[place]) for name in ("ratio", "low", "high", "visible"))
+    verdict, pairs = str(found.verdict[place]), int(found.pairs[place])
+    if base["variant"] == new["variant"] and base["kernel"] != new["kernel"]:
+        findings.append(Finding(f"another kernel: {plain(base['kernel'])} → {plain(new['kernel'])}", OPEN))
+        verdict = verdict if verdict == SLOWER else NOT_COMPARABLE  # slower it is, for whatever reason
+    findings += _time(verdict, ratio, low, high, visible, rules)
     return Outcome(
-        contest.base,
-        contest.new,
-        str(verdict),
-        int(pairs),
-        contest.milliseconds(0, int(pairs)),
-        contest.milliseconds(1, int(pairs)),
-        float(ratio),
-        float(low),
-        float(high),
-        _ratio(contest.new["peak_bytes"], contest.base["peak_bytes"]),
+        base,
+        new,
+        verdict,
+        pairs,
+        contest.milliseconds(0, pairs),
+        contest.milliseconds(1, pairs),
+        ratio,
+        low,
+        high,
+        memory_ratio,
         findings,
     )
 
@@ -169,44 +176,49 @@ def _status(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
     if before == after == "ok":
         return
     told = " → ".join(row["status"] + (f" ({plain(row['reason'])})" if row["reason"] else "") for row in (base, new))
-    if after == "ok":
+    if before == after:
+        amounts_to = OPEN if new["reason"] == PRESSING else NOTED
+        yield Finding(f"{after} on both sides ({plain(new['reason'])})", amounts_to)
+    elif _lost_by_chance(base) or (_lost_by_chance(new) and after == "oom"):
+        yield Finding(f"status: {told}", OPEN)
+    elif after == "ok":
         yield Finding(f"status: {told}", BETTER)
-    elif before == after:
-        yield Finding(f"{after} on both sides ({plain(new['reason'])})", NOTED)
     else:
         yield Finding(f"status: {told}", WORSE if got_worse(before, after) else NOTED)
 
 
-def _kernel(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
-    if base["kernel"] != new["kernel"]:
-        yield Finding(f"another kernel: {plain(base['kernel'])} → {plain(new['kernel'])}", OPEN)
+def _lost_by_chance(row: dict[str, Any]) -> bool:
+    """Whether a side that is right by itself was lost while it was timed. Memory that does not do for both sides at
+    once, or a base that dies, says nothing against new."""
+    return str(row["reason"]).startswith(IN_TURNS)
 
 
 def _memory(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
     before, after = base["peak_bytes"], new["peak_bytes"]
     for small, large, amounts_to in ((before, after, WORSE), (after, before, BETTER)):
         if any(large - small > max(slack_bytes, share * small) for share, slack_bytes in MEMORY_SLACK):
-            change = f" ({after / before - 1:+.1%})" if before else ""
-            yield Finding(f"peak memory: {size(before)} → {size(after)}{change}", amounts_to)
+            grown = f" ({change(after / before)})" if before else ""
+            yield Finding(f"peak memory: {size(before)} → {size(after)}{grown}", amounts_to)
 
 
 def _accuracy(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
     """An exact variant is wrong or right; of an approximation the error itself is compared."""
-    if not new["exact"] and new["error"] > (1 + SLACK_ERROR) * base["error"]:
+    if not base["exact"] and not new["exact"] and new["error"] > (1 + SLACK_ERROR) * base["error"]:
         yield Finding(f"error: {base['error']:.1e} → {new['error']:.1e}", WORSE)
 
 
 def _time(verdict: str, ratio: float, low: float, high: float, visible: float, rules: Rules) -> Iterator[Finding]:
+    told = f"time: {change(ratio)} ({change(low)} to {change(high)})"
     if verdict == SLOWER:
-        yield Finding(f"time: {change(ratio)} ({change(low)} to {change(high)})", WORSE)
+        yield Finding(told, WORSE)
     elif verdict == FASTER:
-        yield Finding(f"time: {change(ratio)} ({change(low)} to {change(high)})", BETTER)
+        yield Finding(told, BETTER)
+    elif math.isnan(ratio):
+        yield Finding("time: nothing is known of it", OPEN)
+    elif verdict == INCONCLUSIVE and high < 1 + rules.threshold:
+        yield Finding(f"{told}: the same or faster, and surely not slower by {percent(rules.threshold)}", NOTED)
     elif verdict == INCONCLUSIVE:
-        seen = "" if math.isnan(visible) else f"; smallest change that would have stood out: {percent(visible)}"
-        stood_out = abs(math.log(ratio)) >= math.log1p(rules.threshold) if ratio > 0 else False
-        yield Finding(f"time: {change(ratio)}, {'not confirmed' if stood_out else 'not decided'}{seen}", OPEN)
-    elif verdict == NOT_COMPARABLE and math.isnan(ratio):
-        yield Finding("time: a sample is no time", OPEN)
+        yield Finding(f"{told}, not decided; a change of {percent(visible)} would have stood out", OPEN)
 
 
 def change(ratio: float) -> str:

@@ -10,7 +10,8 @@ from variants.machine import Machine
 
 @dataclass(frozen=True)
 class Known:
-    """A variant of a side: whether it is exact, whether it is compiled, and the file that its function is in."""
+    """A variant of a side: whether it is exact, whether it is compiled, and the file that its function is in, or
+    nothing where that is not known."""
 
     exact: bool
     compiled: bool
@@ -19,8 +20,14 @@ class Known:
 
 @dataclass(frozen=True)
 class About:
-    """Where a side runs: the folders of its two packages, the machine and the environment as it finds them, its
-    variants, and why modules that were to register more of them could not be imported."""
+    """Where a side runs.
+
+    suite, variants  folders of its two packages
+    machine, environment
+    known            its variants by name
+    failed           modules that were to register more, and why they could not be imported
+    loaded           files of all modules that are loaded by then
+    """
 
     suite: str
     variants: str
@@ -28,3 +35,4 @@ class About:
     environment: Environment
     known: dict[str, Known]
     failed: dict[str, str]
+    loaded: tuple[str, ...] = ()

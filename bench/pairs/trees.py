@@ -7,11 +7,11 @@ variants, and all that they are made of, are the side's own; elsewhere the modul
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import subprocess
-import tarfile
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import bench
@@ -75,7 +75,7 @@ def side(name: str, python: str, into: Path, repo: Path | None, revision: str | 
     packages = into / name / "suite"
     if repo is None:
         _lay_out(_SUITE, packages)
-        return Side(name, python, Path.cwd(), packages, Path.cwd())
+        return Side(name, python, Path.cwd(), packages, Path.cwd(), further=_further(None, Path.cwd()))
     tree = into / name / "tree"
     tree.mkdir(parents=True)
     if revision is None:
@@ -86,7 +86,7 @@ def side(name: str, python: str, into: Path, repo: Path | None, revision: str | 
     _lay_out(tree if own else _SUITE, packages)
     folder = tree / Path.cwd().resolve().relative_to(repo.resolve())
     folder.mkdir(parents=True, exist_ok=True)
-    return Side(name, python, folder, packages, tree, own)
+    return Side(name, python, folder, packages, tree, own, _further(repo, tree))
 
 
 def _lay_out(variants_of: Path, packages: Path) -> None:
@@ -100,8 +100,11 @@ def _lay_out(variants_of: Path, packages: Path) -> None:
 
 
 def _extract(repo: Path, revision: str, into: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(_git(repo, "archive", "--format=tar", revision))) as archive:
-        archive.extractall(into, filter="tar")
+    """All files of a revision, through an index of its own: git archive would leave out what is not to be released."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "GIT_INDEX_FILE": str(Path(folder, "index"))}
+        _git(repo, "read-tree", revision, environment=environment)
+        _git(repo, "checkout-index", "--all", f"--prefix={into}/", environment=environment)
 
 
 def _copy(repo: Path, into: Path) -> None:
@@ -117,5 +120,16 @@ def _names(output: bytes) -> set[str]:
     return set(filter(None, output.decode(errors="surrogateescape").split("\0")))
 
 
-def _git(repo: Path, *words: str) -> bytes:
-    return subprocess.run(["git", "-C", str(repo), *words], capture_output=True, check=True).stdout
+def _further(repo: Path | None, tree: Path) -> tuple[Path, ...]:
+    """The folders of PYTHONPATH; of those in the repository, the side's own."""
+    found = []
+    for entry in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        path = Path(entry).resolve()
+        inside = repo is not None and path.is_relative_to(repo.resolve())
+        found.append(tree / path.relative_to(repo.resolve()) if repo is not None and inside else path)
+    return tuple(found)
+
+
+def _git(repo: Path, *words: str, environment: Mapping[str, str] | None = None) -> bytes:
+    command = ["git", "-C", str(repo), *words]
+    return subprocess.run(command, capture_output=True, check=True, env=environment).stdout

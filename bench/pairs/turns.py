@@ -12,16 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bench.results.columns import Case
-from bench.results.paired import steady
-
-
-@dataclass(frozen=True)
-class Contest:
-    """What is compared: a case of the base, and the same, or the same problem by another variant, of the new side."""
-
-    base: Case
-    new: Case
+from bench.results.paired import Contest, steady
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class Effort:
     turn_ms: float = 5.0
     least: int = 10
     most: int = 40
-    side_ms: float = 400.0
+    side_ms: float = 300.0
 
     def calls(self, call_ms: float) -> int:
         """How many calls of so many milliseconds make a turn."""
@@ -71,14 +62,14 @@ def take_turns(
     """Makes the contest ready on both sides, and then blocks until enough of them count, or twice as many are made."""
     base_ms, repeatable = base.ask("enter", contest.base, timeout_s=timeout_s)
     new_ms, also = new.ask("enter", contest.new, timeout_s=timeout_s)
-    quick_ms = min(base_ms, new_ms)
-    calls = effort.calls(quick_ms) if repeatable and also else 1
-    wanted = effort.blocks(calls * quick_ms)
-    sides = (base, new)  # either has the reference as often: what a process did last, it does a little faster
+    calls = effort.calls(min(base_ms, new_ms)) if repeatable and also else 1
+    wanted = effort.blocks(calls * (base_ms + new_ms) / 2)
+    sides = (base, new)
+    referee = draw.choice(sides)  # the other one in other pairs, for what a process did last it does a little faster
     times: tuple[list[float], list[float]] = ([], [])
-    reference = [round(draw.choice(sides).ask("reference", timeout_s=timeout_s), 6)]
+    reference = [round(referee.ask("reference", timeout_s=timeout_s), 6)]
     while sum(steady(reference)) < wanted and len(times[0]) < 2 * wanted:
         for side in draw.sample((0, 1), 2):
             times[side].append(round(sides[side].ask("turn", calls, timeout_s=timeout_s), 6))
-        reference.append(round(draw.choice(sides).ask("reference", timeout_s=timeout_s), 6))
+        reference.append(round(referee.ask("reference", timeout_s=timeout_s), 6))
     return Turns(tuple(times[0]), tuple(times[1]), tuple(reference), calls)

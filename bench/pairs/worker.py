@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -64,6 +65,7 @@ class Worker:
             environment=environment,
             known={name: Known(v.exact, v.compiled, _file(v)) for name, v in registry.REGISTRY.items()},
             failed=failed,
+            loaded=tuple(file for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None))),
         )
 
     def stay(self, cores: Sequence[int]) -> None:
@@ -85,12 +87,15 @@ class Worker:
         """Whether a case is right, how much memory it takes, which kernel it runs: what a visit finds, barely timed."""
         if refusal := self._refusal(case):
             return Facts("unsupported", refusal)
-        return visit_facts(Request(case, policy=Policy(budget_ms=0.0)))
+        found = visit_facts(Request(case, policy=Policy(budget_ms=0.0)))
+        _free(case.device)
+        return found
 
     def enter(self, case: Case) -> tuple[float, bool]:
         """Makes a case ready. How many milliseconds a call of it takes by now, and whether calls may be timed several
         at a time."""
         self._ready = None  # what it holds is free before more is taken
+        _free(case.device)
         device = device_of(case.device, case.cache)
         warm_up(torch.ones(1, device=case.device))
         step, reference = pass_for(Entrant(case), imports=(), seed=0), _reference(case.device)
@@ -138,7 +143,19 @@ def _import(name: str) -> str | None:
 
 
 def _file(variant: Variant) -> str:
-    return inspect.getfile(inspect.unwrap(variant.function))
+    """The file that a variant's function is in; of what is no function, that of the module that it says it is of."""
+    function = inspect.unwrap(variant.function)
+    try:
+        return inspect.getfile(function)
+    except TypeError:
+        module = sys.modules.get(getattr(function, "__module__", ""))
+        return getattr(module, "__file__", None) or ""
+
+
+def _free(device: str) -> None:
+    """Gives back what the device's allocator keeps: the other side is on the same device."""
+    if device != "cpu":
+        torch.accelerator.empty_cache()
 
 
 def serve(descriptor: int) -> None:

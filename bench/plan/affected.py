@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# What every variant is made of. A change here is looked for in all of them, and so in none above others.
+# What every variant is made of: a change here affects all of them, and so none above others.
 CORE = {f"variants/{name}.py" for name in ("__init__", "machine", "masks", "oracle", "problem", "registry")}
 
 
-def made_of(file: Path, root: Path) -> set[str]:
-    """The file, and all that it imports from under the root, directly or not, each as named from there.
+def made_of(file: Path, roots: Sequence[Path]) -> set[Path]:
+    """The file, and all that it imports from under these folders, directly or not.
 
     Imports are read, not run, wherever they stand in a file; one that is put together as text is not seen.
     """
-    found: set[str] = set()
+    found: set[Path] = set()
     ahead = [file]
     while ahead:
         path = ahead.pop()
-        name = path.relative_to(root).as_posix()
-        if name not in found and name not in CORE:
-            found.add(name)
-            ahead += _imported(path, root)
+        if path not in found:
+            found.add(path)
+            ahead += _imported(path, roots)
     return found
 
 
-def _imported(path: Path, root: Path) -> Iterator[Path]:
-    """The files under the root that a file imports."""
-    package = path.relative_to(root).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imported(path: Path, roots: Sequence[Path]) -> Iterator[Path]:
+    """The files under these folders that a file imports; none of what cannot be read as Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for root in roots:
+        if path.is_relative_to(root):
+            package = path.relative_to(root).parent.parts
+            for parts in filter(None, _modules(tree, package)):
+                yield from _files(root, parts)
+
+
+def _modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Names of modules, or of what is in them, that are imported from within a package."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            modules = [tuple(alias.name.split(".")) for alias in node.names]
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             module = above + tuple(node.module.split(".") if node.module else ())
-            modules = [module, *((*module, alias.name) for alias in node.names)]
-        else:
-            continue
-        for parts in modules:
-            for candidate in (root.joinpath(*parts).with_suffix(".py"), root.joinpath(*parts, "__init__.py")):
-                if parts and candidate.is_file():
-                    yield candidate
+            yield module
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+def _files(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """The module of that name, and the packages that it is in, as far as they are there."""
+    packages = (root.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1))
+    for candidate in (*packages, root.joinpath(*parts[:-1], f"{parts[-1]}.py")):
+        if candidate.is_file():
+            yield candidate

@@ -52,7 +52,7 @@ def share(text: str) -> float:
     """The fraction in a share such as 5%, 2.5% or 0.05. ValueError for anything else, for zero, and above 100 %."""
     number, sign = text.removesuffix("%").strip(), text.endswith("%")
     value = float(number) / (100 if sign else 1) if _DECIMAL.fullmatch(number) else 0.0
-    if not 0 < value <= 1:
+    if not 0 < value <= 1 or (value == 1 and not sign):  # a bare 1 could be meant as 1 %
         raise ValueError(f"{text!r}: not a share above zero and up to 100%; accepted: {SHARES}")
     return value
 
