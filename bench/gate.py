@@ -190,7 +190,7 @@ def _sides(
     from bench.pairs import trees
 
     if repo is None and options.against:
-        raise UserError(f"--against: {Path.cwd()} is in no git repository, so there is no other revision")
+        raise UserError(f"--against: git finds no repository in {Path.cwd()}, so there is no other revision")
     revision = trees.commit_of(repo, options.against) if repo and options.against else None
     base_python = str(_interpreter(options.base_python)) if options.base_python else sys.executable
     base = trees.side("base", base_python, folder, repo, revision)

@@ -183,7 +183,7 @@ def test_mistakes_are_one_line(
 
 def test_outside_of_a_repository_there_is_no_other_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "is in no git repository" in refusal("--against", "main")
+    assert "git finds no repository in" in refusal("--against", "main")
 
 
 def test_the_same_code_on_both_sides_is_not_compared(repository: Path) -> None:

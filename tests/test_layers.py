@@ -35,6 +35,7 @@ def test_variants_never_import_bench(path: Path) -> None:
         ("bench/plan", {"torch", "pandas", "seaborn", "bench.measure", "bench.analysis"}),
         ("bench/results", {"torch", "pandas", "seaborn", "bench.measure", "bench.analysis", "bench.plan"}),
         ("bench/measure", {"pandas", "seaborn", "bench.analysis", "bench.report"}),
+        ("bench/pairs", {"pandas", "seaborn", "bench.analysis", "bench.gate"}),
         ("bench/checks", {"pandas", "seaborn", "bench.analysis", "bench.plan"}),
         ("bench/analysis", {"torch", "bench.measure", "bench.plan"}),
     ],
@@ -65,6 +66,7 @@ def loaded_by(code: str) -> set[str]:
         "import bench.plan.arguments",
         "import bench.measure.rounds",
         "import bench.run",
+        "import bench.gate, bench.pairs.match, bench.pairs.choice",
     ],
 )
 def test_torch_is_not_loaded_for(code: str) -> None:
@@ -94,4 +96,4 @@ def test_help_answers_at_once_with_examples(command: str) -> None:
 
 
 def test_the_commands_are_all_here() -> None:
-    assert set(COMMANDS) >= {"run", "report", "compare", "show", "verify", "claims", "tune"}
+    assert set(COMMANDS) >= {"run", "report", "compare", "show", "verify", "claims", "tune", "gate"}

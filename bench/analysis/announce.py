@@ -42,17 +42,23 @@ def summary(outcomes: Sequence[Outcome]) -> Cell:
 
 def junit(outcomes: Sequence[Outcome]) -> str:
     """A test a contest: failed where anything is worse, skipped where something is open or there was no comparison."""
-    worse = sum(outcome.amounts_to(WORSE) for outcome in outcomes)
-    suite = ElementTree.Element("testsuite", name="bench.gate", tests=str(len(outcomes)), failures=str(worse))
+    failed = [outcome.amounts_to(WORSE) for outcome in outcomes]
+    skipped = [not worse and _undecided(outcome) for worse, outcome in zip(failed, outcomes, strict=True)]
+    counts = {"tests": len(outcomes), "failures": sum(failed), "skipped": sum(skipped)}
+    suite = ElementTree.Element("testsuite", {"name": "bench.gate", **{name: str(n) for name, n in counts.items()}})
     for outcome, (variant, at) in zip(outcomes, _names(outcomes), strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=f"gate.{variant}", name=at)
-        told = "; ".join(finding.text for finding in outcome.findings)
+        told = plain("; ".join(finding.text for finding in outcome.findings), longest=2000)  # XML has no controls
         if outcome.amounts_to(WORSE):
             ElementTree.SubElement(case, "failure", message=told)
-        elif outcome.amounts_to(OPEN) or outcome.verdict == NOT_COMPARABLE:
+        elif _undecided(outcome):
             ElementTree.SubElement(case, "skipped", message=f"{outcome.verdict}: {told}")
     document: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return document.decode() + "\n"
+
+
+def _undecided(outcome: Outcome) -> bool:
+    return outcome.amounts_to(OPEN) or outcome.verdict == NOT_COMPARABLE
 
 
 def github(outcomes: Sequence[Outcome]) -> str:
@@ -94,7 +100,7 @@ def _names(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
 def _name(outcome: Outcome, axes: Sequence[str], with_length: bool) -> tuple[str, str]:
     base, new = outcome.base, outcome.new
     variant = plain(new["variant"])
-    if base["variant"] != variant:
+    if base["variant"] != new["variant"]:
         variant = f"{variant} against {plain(base['variant'])}"
     at = describe(new, axes)
     return variant, f"{at} · {length(new['seq_q'], new['seq_kv'])}" if with_length else at

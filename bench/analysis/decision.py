@@ -27,6 +27,8 @@ SLOWER, FASTER, SAME, INCONCLUSIVE, NOT_COMPARABLE = VERDICTS = (
     "NOT COMPARABLE",
 )
 
+_NOTHING = np.array("", dtype=f"<U{max(map(len, VERDICTS))}")
+
 Floats = NDArray[np.float64]
 Draw = Callable[[NDArray[np.intp], int, bool], Floats | None]
 """(which cases, how many pairs, whether to confirm) -> that many more numbers of each (cases, pairs), or None where no
@@ -57,6 +59,7 @@ class Found:
     low, high 95 % interval of it
     visible   the smallest change that would have stood out, as a fraction
     pairs     how many pairs these numbers are of
+    suspected SLOWER or FASTER where it stood out, and so was to be measured by fresh pairs
     verdict   one of VERDICTS
     """
 
@@ -65,6 +68,7 @@ class Found:
     high: Floats
     visible: Floats
     pairs: NDArray[np.int64]
+    suspected: NDArray[np.str_]
     verdict: NDArray[np.str_]
 
     def put(self, at: NDArray[np.intp], other: Found) -> None:
@@ -96,7 +100,7 @@ def judge(numbers: Floats, threshold: float, error: float = 0.01) -> Found:
     with np.errstate(over="ignore", invalid="ignore"):
         ratio, low, high = np.exp(mean), np.exp(mean - reach), np.exp(mean + reach)
         visible = np.expm1(np.maximum(bound, limit))
-    return Found(ratio, low, high, visible, np.full(len(numbers), count), verdict)
+    return Found(ratio, low, high, visible, np.full(len(numbers), count), np.full(len(numbers), _NOTHING), verdict)
 
 
 def decide(draw: Draw, cases: int, rules: Rules) -> Found:
@@ -108,6 +112,7 @@ def decide(draw: Draw, cases: int, rules: Rules) -> Found:
     suspected = found.verdict[suspects]
     found.verdict[suspects] = INCONCLUSIVE  # and so it stays where no fresh pairs are to be had
     _look(draw, suspects, found, rules.confirming, True, rules.threshold, rules.error / len(rules.confirming))
+    found.suspected[suspects] = suspected
     now = found.verdict[suspects]
     found.verdict[suspects[np.isin(now, (SLOWER, FASTER)) & (now != suspected)]] = INCONCLUSIVE
     return found
@@ -137,5 +142,5 @@ def _look(
 
 def _unknown(cases: int) -> Found:
     nan = np.full(cases, np.nan)
-    verdict = np.full(cases, INCONCLUSIVE, dtype=f"<U{max(map(len, VERDICTS))}")
-    return Found(nan, nan.copy(), nan.copy(), nan.copy(), np.zeros(cases, np.int64), verdict)
+    verdict = np.full(cases, INCONCLUSIVE, dtype=_NOTHING.dtype)
+    return Found(nan, nan.copy(), nan.copy(), nan.copy(), np.zeros(cases, np.int64), np.full(cases, _NOTHING), verdict)

@@ -155,7 +155,11 @@ def _outcome(contest: _Rows, found: Found, place: int | None, rules: Rules) -> O
     if base["variant"] == new["variant"] and base["kernel"] != new["kernel"]:
         findings.append(Finding(f"another kernel: {plain(base['kernel'])} → {plain(new['kernel'])}", OPEN))
         verdict = verdict if verdict == SLOWER else NOT_COMPARABLE  # slower it is, for whatever reason
-    findings += _time(verdict, ratio, low, high, visible, rules)
+    if math.isnan(ratio):
+        findings.append(Finding("time: nothing is known of it", OPEN))
+    else:
+        told = f"time: {change(ratio)} ({change(low)} to {change(high)})"
+        findings += _time(told, verdict, str(found.suspected[place]), high < 1 + rules.threshold, visible)
     return Outcome(
         base,
         new,
@@ -207,16 +211,15 @@ def _accuracy(base: dict[str, Any], new: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(f"error: {base['error']:.1e} → {new['error']:.1e}", WORSE)
 
 
-def _time(verdict: str, ratio: float, low: float, high: float, visible: float, rules: Rules) -> Iterator[Finding]:
-    told = f"time: {change(ratio)} ({change(low)} to {change(high)})"
+def _time(told: str, verdict: str, suspected: str, surely_not_slower: bool, visible: float) -> Iterator[Finding]:
     if verdict == SLOWER:
         yield Finding(told, WORSE)
     elif verdict == FASTER:
         yield Finding(told, BETTER)
-    elif math.isnan(ratio):
-        yield Finding("time: nothing is known of it", OPEN)
-    elif verdict == INCONCLUSIVE and high < 1 + rules.threshold:
-        yield Finding(f"{told}: the same or faster, and surely not slower by {percent(rules.threshold)}", NOTED)
+    elif verdict == INCONCLUSIVE and suspected == SLOWER:
+        yield Finding(f"{told}; it stood out as slower, and is not confirmed", OPEN)
+    elif verdict == INCONCLUSIVE and surely_not_slower:
+        yield Finding(f"{told}: the same or faster, and not slower by the threshold", NOTED)
     elif verdict == INCONCLUSIVE:
         yield Finding(f"{told}, not decided; a change of {percent(visible)} would have stood out", OPEN)
 

@@ -44,7 +44,10 @@ def describe(repo: Path, revision: str | None) -> str:
     """A short name of a commit, or of the working tree: with + where tracked files differ from its commit."""
     if revision is not None:
         return revision[:7]
-    return _git(repo, "describe", "--always", "--exclude=*", "--dirty=+").decode().strip()
+    try:
+        return _git(repo, "describe", "--always", "--exclude=*", "--dirty=+").decode().strip()
+    except subprocess.CalledProcessError:  # there is no commit yet
+        return ""
 
 
 def changed(repo: Path, revision: str) -> set[str]:
@@ -111,7 +114,8 @@ def _copy(repo: Path, into: Path) -> None:
     """What git knows of, and what it does not ignore."""
     for name in sorted(_names(_git(repo, "ls-files", "--cached", "--others", "--exclude-standard", "-z"))):
         source, target = repo / name, into / name
-        if source.is_symlink() or source.is_file():  # neither deleted nor a submodule
+        through_a_link = any((repo / folder).is_symlink() for folder in Path(name).parents)
+        if not through_a_link and (source.is_symlink() or source.is_file()):  # neither deleted nor a submodule
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
 

@@ -32,19 +32,18 @@ def _imported(path: Path, roots: Sequence[Path]) -> Iterator[Path]:
     except (SyntaxError, ValueError):
         return
     for root in roots:
-        if path.is_relative_to(root):
-            package = path.relative_to(root).parent.parts
-            for parts in filter(None, _modules(tree, package)):
-                yield from _files(root, parts)
+        within = path.relative_to(root).parent.parts if path.is_relative_to(root) else None
+        for parts in filter(None, _modules(tree, within)):
+            yield from _files(root, parts)
 
 
-def _modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Names of modules, or of what is in them, that are imported from within a package."""
+def _modules(tree: ast.AST, package: tuple[str, ...] | None) -> Iterator[tuple[str, ...]]:
+    """Names of modules, or of what is in them, that are imported; relative ones only from within a package."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
+        elif isinstance(node, ast.ImportFrom) and (package is not None or not node.level):
+            above = package[: len(package) - node.level + 1] if package and node.level else ()
             module = above + tuple(node.module.split(".") if node.module else ())
             yield module
             yield from ((*module, alias.name) for alias in node.names)

@@ -1,4 +1,4 @@
-"""Sizes and durations: what they mean, and that what cannot be meant is refused with the user's own text."""
+"""Sizes, durations and shares: what they mean, and that what cannot be meant is refused with the user's own text."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.plan.quantities import count, seconds, sizes
+from bench.plan.quantities import count, seconds, share, sizes
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,23 @@ def test_counts_are_whole_and_positive(text: str) -> None:
     assert count("4") == 4
     with pytest.raises(ValueError, match="whole number"):
         count(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("5%", 0.05), ("2.5%", 0.025), ("0.05", 0.05), (".5%", 0.005), ("5 %", 0.05), ("5.%", 0.05), ("100%", 1.0)],
+)
+def test_shares(text: str, expected: float) -> None:
+    assert share(text) == pytest.approx(expected, rel=1e-12)
+
+
+NO_NUMBERS = ("", "%", ".", ".%", "abc", "five%", "5 %%", "5%%", "%5", "1e-2", "1_0%", "0,05", "\u0665%", "nan", "inf")
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0%", "0.0", "-1%", "-0.1", "+5%", "101%", "1.1", "1", "1.0", "5", "nan%", *NO_NUMBERS]
+)
+def test_shares_that_cannot_be_meant_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"accepted: 5%, 2\.5%, 0\.05") as refusal:
+        share(text)
+    assert repr(text) in str(refusal.value)
