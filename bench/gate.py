@@ -42,7 +42,7 @@ EXAMPLES = """\
   python -m bench.gate --base-variant sdpa --variant mine --import mine.py
   python -m bench.gate --against main --markdown gate.md --junit gate.xml --github      in CI"""
 
-_FIRST_LOOK = 0.65  # of the budget; the rest is for cases that need another look
+_FIRST_LOOK = 0.7  # of the budget; the rest is for cases that need another look
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,7 +69,7 @@ def _add_problems(p: argparse.ArgumentParser) -> None:
     what = p.add_argument_group("variants and problems (every axis takes a list)")
     what.add_argument("--variants", default="all", metavar="LIST", help="names (default: all of either side)")
     add_sources(what)
-    what.add_argument("--seq", type=size_list, metavar="SIZES", help="lengths (default: 768 on CPU, else 4096)")
+    what.add_argument("--seq", type=size_list, metavar="SIZES", help="lengths (default: 576 on CPU, else 4096)")
     what.add_argument("--heads", type=size_list, metavar="SIZES", help="query heads (default: 2 on CPU, else 16)")
     what.add_argument("--kv-heads", type=size_list, default=(), metavar="SIZES", help="default: as many as query heads")
     what.add_argument("--batch", type=size_list, default=(1,), metavar="SIZES", help="default: 1")

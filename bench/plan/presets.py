@@ -31,7 +31,7 @@ def of(device: str) -> Preset:
     return CPU if device == "cpu" else ACCELERATOR
 
 
-_GATED_CPU = Preset(seq=(768,), heads=(2,), head_dim=(64,), dtypes=("float32",), caches=("hot",))
+_GATED_CPU = Preset(seq=(576,), heads=(2,), head_dim=(64,), dtypes=("float32",), caches=("hot",))
 _GATED_ACCELERATOR = Preset(seq=(4096,), heads=(16,), head_dim=(128,), dtypes=("bfloat16",), caches=("hot",))
 
 
