@@ -158,7 +158,8 @@ def _measure(options: argparse.Namespace, folder: Path, path: Path, rules: Rules
     """Holds the contests, with a row on disk for each side of each pair."""
     from bench.analysis.decision import decide
     from bench.pairs import trees
-    from bench.pairs.match import Match, Series, Told
+    from bench.pairs.match import Match, Told
+    from bench.pairs.series import Series
     from bench.pairs.turns import Effort
     from bench.preparation import run_name
     from bench.results.store import Store
