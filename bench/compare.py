@@ -138,9 +138,12 @@ def _files(paths: Sequence[Path], reference: str | None) -> list[File]:
     from bench.analysis.comparison import check_once, check_reference
     from bench.analysis.frame import read
     from bench.analysis.trend import File
+    from bench.results.paired import PAIRED_METHOD
 
     files = [File(path, visits := read([path]), cases(visits)) for path in paths]
     for file in files:
+        if PAIRED_METHOD in set(file.visits["method"]):
+            raise UserError(f"{file.path}: written by bench.gate, whose rows are pairs; accepted with --paired alone")
         check_once(str(file.path), file.cases)
     if reference is not None:
         check_reference(reference, *(file.cases for file in files))

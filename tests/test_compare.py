@@ -277,3 +277,37 @@ def test_files_without_rows_are_refused(tmp_path: Path, files: dict[str, str]) -
     empty.touch()
     assert "the file is empty" in refusal(Path(files["base"]), empty)
     assert "a header, but no rows" in refusal(write(tmp_path / "header.csv", []), Path(files["base"]))
+
+
+def test_rows_of_a_gate_are_read_as_pairs_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"base": (1.0, 2.0, 4.0), "new": (1.01, 2.02, 4.04)}
+    rows = [
+        row(ms=ms, run=f"r-at-0.02-{side}", visit=visit, canary_samples_ms=(1.0,) * 4)
+        for side, ms in sides.items()
+        for visit in range(1, 9)
+    ]
+    rows = [replace(r, environment=replace(r.environment, method="2 gate")) for r in rows]
+    gate, plain = write(tmp_path / "gate.csv", rows), write(tmp_path / "plain.csv", [row()])
+    assert compare.main([str(gate), "--paired", "--markdown", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert "threshold 2.0 %" in printed and "| 8 | SAME |" in printed and "+1.0 %" in printed
+    assert compare.main([str(gate), "--paired", "--threshold", "0.5%"]) == 3  # constant, and so surely above it
+    assert "written by bench.gate" in refusal(gate, plain)
+    with pytest.raises(UserError, match="these rows are not paired"):
+        compare.main([str(plain), "--paired"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["a.csv"], "one file alone; accepted: base and new, or --paired"),
+        (["a.csv", "b.csv", "--paired"], "--paired takes one file"),
+        (["a.csv", "--paired", "--fail-on", "status"], "--paired takes one file"),
+        (["a.csv", "b.csv", "--threshold", "3%"], "--threshold goes with --paired"),
+        (["a.csv", "b.csv", "--allow-inconclusive"], "give one of them"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments: list[str], told: str) -> None:
+    with pytest.raises(UserError) as caught:
+        compare.main(arguments)
+    assert told in str(caught.value) and "\n" not in str(caught.value)
