@@ -91,7 +91,9 @@ def main(argv: list[str]) -> int:
 
     _check(options)
     if options.paired:
-        return _decided_again(options)
+        from bench.gate import conclude
+
+        return conclude(options.files[0], options.threshold, options.allow_inconclusive, options.markdown)
     files, many = _files(options.files, options.relative_to), len(options.files) > 2
     parts = _trend(files, options.relative_to) if many else []
     found: list[Outcome] = []
@@ -118,18 +120,6 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("--threshold goes with --paired; accepted here: --fail-on latency:SHARE")
     if options.allow_inconclusive and not (options.fail_on or options.paired):
         raise UserError("--allow-inconclusive changes what --fail-on and --paired exit with; give one of them")
-
-
-def _decided_again(options: argparse.Namespace) -> int:
-    """What the rows of a gate say; the exit status."""
-    from bench.analysis.decision import Rules
-    from bench.analysis.frame import read
-    from bench.analysis.paired import threshold_in
-    from bench.gate import conclude
-
-    path = options.files[0]
-    threshold = options.threshold or threshold_in(read([path])) or Rules().threshold
-    return conclude(path, Rules(threshold), options.allow_inconclusive, options.markdown)
 
 
 def _files(paths: Sequence[Path], reference: str | None) -> list[File]:

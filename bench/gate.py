@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import cli
+from bench import cli, cores
 from bench.errors import UserError
 from bench.plan.arguments import add_sources
 from bench.plan.quantities import count, seconds, share, sizes
@@ -134,7 +134,7 @@ def main(argv: list[str]) -> int:
             _measure(options, Path(folder), path, rules, begun + options.budget)
         except (Lost, OSError, subprocess.CalledProcessError) as error:  # exit status 1 would mean: worse
             raise UserError(f"not compared: {error}") from None
-    return conclude(path, rules, options.allow_inconclusive, options.markdown, options.junit, options.github)
+    return conclude(path, rules.threshold, options.allow_inconclusive, options.markdown, options.junit, options.github)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -210,8 +210,7 @@ def _interpreter(path: str) -> Path:
 
 def _spare_threads() -> int:
     """One fewer than the cores that this process may use, so that the rest of the system has one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, (len(cores.allowed()) or os.cpu_count() or 1) - 1)
 
 
 def _contests(options: argparse.Namespace, match: Match, changed: set[str]) -> list[Contest]:
@@ -254,20 +253,22 @@ def _sweep(options: argparse.Namespace, device: str) -> Sweep:
 
 def conclude(
     path: Path,
-    rules: Rules,
+    threshold: float | None,
     allow_inconclusive: bool = False,
     markdown_to: str | None = None,
     junit_to: Path | None = None,
     github: bool = False,
 ) -> int:
-    """Reads a gate's rows, decides, and tells; the exit status."""
+    """Reads a gate's rows, decides by a threshold, or by the one that it was given, and tells; the exit status."""
     from bench.analysis import announce
+    from bench.analysis.decision import Rules
     from bench.analysis.differences import environments
     from bench.analysis.frame import read
-    from bench.analysis.paired import environment_of, exit_status, outcomes
+    from bench.analysis.paired import environment_of, exit_status, outcomes, threshold_in
     from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
 
     frame = read([path])
+    rules = Rules(threshold or threshold_in(frame) or Rules().threshold)
     found = outcomes(frame, rules)
     table = announce.table(found, rules)
     notes = [announce.summary(found), *environments(environment_of(frame))]

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.analysis.cases import BADNESS, CASE, ENVIRONMENT
+from bench.analysis.cases import BADNESS, CASE
+from bench.analysis.comparison import environments
 from bench.analysis.decision import FASTER, INCONCLUSIVE, NOT_COMPARABLE, SLOWER, Found, Rules, decide
 from bench.analysis.differences import got_worse
 from bench.analysis.text import percent, plain, size
@@ -80,8 +81,7 @@ def threshold_in(frame: pd.DataFrame) -> float | None:
 
 def environment_of(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """What differs between the environments of base and new: column -> (base, new)."""
-    base, new = (frame[frame["run"].str.endswith(f"-{side}")].iloc[0] for side in SIDES)
-    return {name: (str(base[name]), str(new[name])) for name in ENVIRONMENT if base[name] != new[name]}
+    return environments(*(frame[frame["run"].str.endswith(f"-{side}")] for side in SIDES))
 
 
 def _contests(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:

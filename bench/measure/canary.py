@@ -26,15 +26,19 @@ def operand(side: int, kind: str) -> Tensor:
     return torch.arange(side * side, dtype=torch.float32, device=kind).sin_().view(side, side)
 
 
+def product(side: int, kind: str) -> Pass:
+    """A matrix product, the same each time, into memory of its own."""
+    values = operand(side, kind)
+    out = torch.empty_like(values)
+    return Pass(lambda: None, lambda _: torch.mm(values, values.mT, out=out))
+
+
 class Canary:
     """Times its product before, among and after the samples; `samples_ms` in the order of time."""
 
     def __init__(self, device: Device, kind: str) -> None:
-        side = _SIDE.get(kind, _SIDE_ON_ACCELERATOR)
-        values = operand(side, kind)
-        out = torch.empty_like(values)
         self._device = device
-        self._work = Pass(lambda: None, lambda _: torch.mm(values, values.mT, out=out))
+        self._work = product(_SIDE.get(kind, _SIDE_ON_ACCELERATOR), kind)
         self._since_ms = 0.0
         self.samples_ms: tuple[float, ...] = ()
 

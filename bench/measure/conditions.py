@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 import psutil
 import torch
 
+from bench import cores
 from bench.results.columns import Conditions
 
 _ALLOWANCE_S = 0.03  # the system counts in ticks of 10 ms, and several kinds of time apart
@@ -53,8 +53,7 @@ def _cpu_times() -> dict[str, float]:
 
 def _cores(count: int) -> list[int]:
     """The cores that this process may use, of so many; all where the system does not tell."""
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    return [cpu for cpu in allowed if cpu < count] or list(range(count))
+    return [cpu for cpu in cores.allowed() if cpu < count] or list(range(count))
 
 
 def _busy_s(times: Mapping[str, float]) -> float:
@@ -65,8 +64,8 @@ def _busy_s(times: Mapping[str, float]) -> float:
 def _crowding(others: float) -> float:
     """Others keep so many cores busy: how much of that the cores left free by our threads cannot hold, for each of
     these threads."""
-    cores, threads = len(_cores(psutil.cpu_count(logical=True) or 1)), torch.get_num_threads()
-    return round(max(0.0, others - max(0, cores - threads)) / threads, 3)
+    count, threads = len(_cores(psutil.cpu_count(logical=True) or 1)), torch.get_num_threads()
+    return round(max(0.0, others - max(0, count - threads)) / threads, 3)
 
 
 def _steal(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:

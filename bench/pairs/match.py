@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from bench import cores
 from bench.errors import UserError
 from bench.pairs.about import About
 from bench.pairs.process import Lost, Process, Side
@@ -148,7 +148,5 @@ def _cores(number: int, threads: int) -> list[int]:
     another for seconds, and one side would have it. With both on one core, pairs of identical code were 1 to 3 % apart
     where they had been 5 to 15 %.
     """
-    if not hasattr(os, "sched_getaffinity"):
-        return []
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = cores.allowed()
     return [allowed[(number + at) % len(allowed)] for at in range(min(threads, len(allowed)))]

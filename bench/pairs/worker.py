@@ -18,7 +18,7 @@ import torch
 
 import bench
 import variants
-from bench.measure.canary import operand
+from bench.measure.canary import product
 from bench.measure.device import Device, Pass, device_of
 from bench.measure.environment import probe
 from bench.measure.race import Entrant, pass_for
@@ -98,7 +98,8 @@ class Worker:
         _free(case.device)
         device = device_of(case.device, case.cache)
         warm_up(torch.ones(1, device=case.device))
-        step, reference = pass_for(Entrant(case), imports=(), seed=0), _reference(case.device)
+        step = pass_for(Entrant(case), imports=(), seed=0)
+        reference = product(_REFERENCE_SIDE.get(case.device, _REFERENCE_SIDE_ON_ACCELERATOR), case.device)
         for each in (step, reference):
             each()
             device.synchronize()
@@ -121,12 +122,6 @@ class Worker:
         if variant is None:
             return "not registered"
         return variant.refusal(case.problem(), self._machine, case.direction)
-
-
-def _reference(kind: str) -> Pass:
-    values = operand(_REFERENCE_SIDE.get(kind, _REFERENCE_SIDE_ON_ACCELERATOR), kind)
-    out = torch.empty_like(values)
-    return Pass(lambda: None, lambda _: torch.mm(values, values.mT, out=out))
 
 
 def _folder(package: object) -> str:

@@ -60,7 +60,7 @@ def cpu_times(**seconds: float) -> dict[str, float]:
 def test_only_the_cores_that_may_be_used_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     Times = namedtuple("Times", ["user", "idle"])
     monkeypatch.setattr(psutil, "cpu_times", lambda percpu: [Times(1.0, 9.0), Times(2.0, 8.0), Times(4.0, 6.0)])
-    monkeypatch.setattr(conditions.os, "sched_getaffinity", lambda pid: {0, 2})
+    monkeypatch.setattr(conditions.cores.os, "sched_getaffinity", lambda pid: {0, 2})
     assert conditions._cpu_times() == {"user": 5.0, "idle": 15.0}
     assert conditions._cores(2) == [0]
 
