@@ -38,7 +38,7 @@ def _plan(problem: Problem, numbers: int = CPU_NUMBERS) -> Plan:
     return Plan(product_dtype(problem), numbers if problem.device == "cpu" else None)
 
 
-@variant("global_tokens", plan=_plan, tunable={"numbers": (2**16, 2**17, 2**18, 2**19, 2**20)})
+@variant("global_tokens", exponent=1.0, plan=_plan, tunable={"numbers": (2**16, 2**17, 2**18, 2**19, 2**20)})
 def global_attention(
     q: Tensor, k: Tensor, v: Tensor, *, global_tokens: int, causal: bool = False, plan: Plan
 ) -> Tensor:

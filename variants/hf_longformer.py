@@ -76,7 +76,7 @@ def _positions(problem: Problem, multiple: int) -> dict[str, Any]:
     }
 
 
-@variant("hf_longformer", requires=("transformers",), plan=_plan, limits=_limits)
+@variant("hf_longformer", exponent=1.0, requires=("transformers",), plan=_plan, limits=_limits)
 def hf_longformer(
     q: Tensor,
     k: Tensor,

@@ -18,7 +18,7 @@ from variants.shapes import drop_empty_rows, fold_heads, restore_empty_rows
 _BLOCK = 256
 
 
-@variant("linear", exact=False)
+@variant("linear", exact=False, exponent=1.0)
 def linear(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
     """out_i = phi(q_i) sum_j phi(k_j) v_j^T / (phi(q_i) sum_j phi(k_j)), over the keys j that i sees; in float32."""
     q, empty = drop_empty_rows(q, k, Mask(causal=causal))

@@ -48,7 +48,7 @@ def _plan(problem: Problem) -> tuple[Any, Tensor | None]:
     return module.eval(), torch.ones(1, n, dtype=torch.bool, device=problem.device) if pads_visibly else None
 
 
-@variant("local_attention", requires=("local-attention",), plan=_plan, limits=_limits)
+@variant("local_attention", exponent=1.0, requires=("local-attention",), plan=_plan, limits=_limits)
 def local_attention(
     q: Tensor, k: Tensor, v: Tensor, *, plan: tuple[Any, Tensor | None], window: int, causal: bool = False
 ) -> Tensor:

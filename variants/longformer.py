@@ -14,7 +14,7 @@ from variants.registry import variant
 from variants.shapes import drop_empty_rows, restore_empty_rows
 
 
-@variant("longformer", plan=band.plan, tunable=band.TUNABLE)
+@variant("longformer", exponent=1.0, plan=band.plan, tunable=band.TUNABLE)
 def longformer(
     q: Tensor, k: Tensor, v: Tensor, *, window: int, global_tokens: int, causal: bool = False, plan: band.Band
 ) -> Tensor:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 
 from variants.masks import FULL, Mask
 
-DTYPES = ("float32", "bfloat16", "float16")
+ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+DTYPES = tuple(ITEM_BYTES)
 DIRECTIONS = ("fwd", "bwd", "fwdbwd")
 
 # The backward pass has five matrix products where the forward pass has two.

@@ -54,6 +54,7 @@ class Variant:
 
     function         (q, k, v, *, features...) -> like q
     exact            False for what approximates softmax attention
+    exponent         power of the length that time and memory are promised to grow as, under every mask that it takes
     requires         packages that it imports
     plan             problem -> whatever the function wants as `plan`
     tunable          further arguments of `plan` -> the values that `bench.tune` tries
@@ -66,6 +67,7 @@ class Variant:
     name: str
     function: Callable[..., Tensor]
     exact: bool = True
+    exponent: float | None = None
     requires: tuple[str, ...] = ()
     plan: Callable[..., Any] | None = None
     tunable: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)

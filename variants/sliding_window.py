@@ -14,7 +14,7 @@ from variants.registry import variant
 from variants.shapes import drop_empty_rows, restore_empty_rows
 
 
-@variant("sliding_window", plan=band.plan, tunable=band.TUNABLE)
+@variant("sliding_window", exponent=1.0, plan=band.plan, tunable=band.TUNABLE)
 def sliding_window(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool = False, plan: band.Band) -> Tensor:
     """Each query sees the keys less than `window` positions away; with `causal`, the `window` latest ones."""
     q, empty = drop_empty_rows(q, k, Mask(causal=causal, window=window))

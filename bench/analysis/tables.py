@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from bench.analysis.cases import BADNESS
-from bench.analysis.groups import PROBLEM, by, describe, groups, machine, records, varying
+from bench.analysis.groups import PROBLEM, describe, groups, machine, records, varying
 from bench.analysis.text import TO, length, percent, plain, significant, size, times
 from bench.results.columns import CROWDED, FAILURES, STRAY
 
-WORDS = ("variant", "kernel", "than", "at", "wanted", "outcome", "verdict")  # columns of words; all others hold numbers
+# Columns of words; all others hold numbers.
+WORDS = ("variant", "kernel", "dtype", "bound by", "than", "at", "wanted", "outcome", "verdict")
 _BOLD_IF_BEST = ("variant", "latency ms")
 _APPROXIMATE = "≈ approximates softmax attention, so it is ranked apart"
 _DISTURBED = (
@@ -63,20 +65,20 @@ def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
 def outcomes(cases: pd.DataFrame) -> list[Cell]:
     """What has no latency and why, the worst first: "naive: skipped at 16384 (one call would take about 9 s)"."""
     lengths = cases[["seq_q", "seq_kv"]].drop_duplicates().shape[0]
+    failed = records(cases[cases["status"] != "ok"], "variant", "status", "seq_q", "seq_kv")
     variants_of: dict[tuple[str, str], list[str]] = {}
-    for variant, own in by(cases[cases["status"] != "ok"], "variant"):
-        for status, part in by(own, "status"):
-            variants_of.setdefault((status, _where_and_why(part, lengths)), []).append(plain(variant))
+    for (variant, status), own in groupby(failed, key=itemgetter("variant", "status")):
+        variants_of.setdefault((status, _where_and_why(own, lengths)), []).append(plain(variant))
     return [
         Cell(f"{', '.join(variants)}: {status}{why}", "bad" if status in FAILURES else "")
         for (status, why), variants in sorted(variants_of.items(), key=lambda item: BADNESS.index(item[0][0]))
     ]
 
 
-def _where_and_why(cases: pd.DataFrame, lengths: int) -> str:
+def _where_and_why(cases: Iterable[dict[str, Any]], lengths: int) -> str:
     """E.g. " at 4096, 8192 (its reason)", reason by reason; no lengths for one reason at all of them."""
     lengths_of: dict[str, list[str]] = {}
-    for case in records(cases):
+    for case in cases:
         lengths_of.setdefault(plain(case["reason"]), []).append(length(case["seq_q"], case["seq_kv"]))
     everywhere = [len(at) == lengths for at in lengths_of.values()] == [True]
     return ",".join(
@@ -118,7 +120,7 @@ def _header(baseline: str) -> tuple[str, ...]:
 def _by_length(ok: pd.DataFrame) -> Iterator[list[dict[str, Any]]]:
     """The cases of each length, exact ones first, then by latency."""
     ranked = records(ok.assign(apart=~ok["exact"]), "seq_q", "seq_kv", "apart", "latency_ms", "variant")
-    for _, cases in groupby(ranked, key=lambda case: (case["seq_q"], case["seq_kv"])):
+    for _, cases in groupby(ranked, key=itemgetter("seq_q", "seq_kv")):
         yield list(cases)
 
 

@@ -129,6 +129,7 @@ def rounds(
                 started=started.isoformat(timespec="seconds"),
                 visit_s=visit_s,
                 exact=run.variants[case.variant].exact,
+                declared_exponent=run.variants[case.variant].exponent,
                 ceiling=run.ceilings.get(case.dtype, Ceiling()),
             )
 

@@ -54,5 +54,5 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "int": int,
     "float": float,
     "bool": {"True": True, "False": False}.__getitem__,
-    "floats": lambda text: tuple(float(part) for part in text.split()),
+    "floats": lambda text: tuple(map(float, text.split())),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 from bench.results.cells import Column, from_text, to_text, type_of
@@ -25,6 +26,8 @@ FAILURES = ("wrong", "error", "crashed")  # a sweep that has one exits with 1
 # What is not known does not count against it.
 STRAY = 1.10
 CROWDED = 0.10
+
+_MOST_SHARED = 2**16  # parts of rows that are kept at most, for rows that share them
 
 
 def disturbed(canary_ms: Any, best_ms: Any, crowding: Any) -> Any:
@@ -188,6 +191,9 @@ class Row:
     started: str = column("UTC time at which the visit began")
     visit_s: float | None = column("time of the whole visit, from starting its process to its end")
     exact: bool = column("False for a variant that approximates softmax attention")
+    declared_exponent: float | None = column(
+        "power of the length that the variant is registered to grow as, in time and memory", default=None
+    )
     ceiling: Ceiling = field(default_factory=Ceiling)
 
     @property
@@ -203,7 +209,7 @@ class Row:
     def flat(self) -> dict[str, Any]:
         """Column name -> value, in the order of the header."""
         parts = (self, self.case, self.facts, self.facts.conditions, self.derived, self.ceiling, self.environment)
-        return {name: getattr(part, name) for part in parts for name in _names(type(part))}
+        return {name: getattr(part, name) for part in parts for name in _COLUMNS_OF[type(part)]}
 
     def cells(self) -> dict[str, str]:
         """Column name -> text in the CSV."""
@@ -212,14 +218,12 @@ class Row:
     @classmethod
     def of_cells(cls, cells: Mapping[str, str]) -> Row:
         """The row that the texts of a CSV line stand for. ValueError names the column that is missing or malformed."""
-        values = {name: from_text(name, column_, cells.get(name)) for name, column_ in COLUMNS.items()}
-
-        def of(kind: Any, **parts: Any) -> Any:
-            return kind(**parts, **{name: values[name] for name in _names(kind)})
-
-        facts = of(Facts, conditions=of(Conditions))
-        row: Row = of(cls, case=of(Case), facts=facts, environment=of(Environment), ceiling=of(Ceiling))
-        return row
+        own, case = _values(cls, cells), _shared(Case, cells)
+        facts, conditions = _values(Facts, cells), _values(Conditions, cells)
+        _values(Derived, cells)  # computed again from the facts, but what is malformed is refused
+        ceiling, environment = _shared(Ceiling, cells), _shared(Environment, cells)
+        facts["conditions"] = Conditions(**conditions)
+        return cls(case=case, facts=Facts(**facts), environment=environment, ceiling=ceiling, **own)
 
 
 def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling(), exact: bool = True) -> Derived:
@@ -230,9 +234,14 @@ def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling(), exact: bool =
     if facts.status != "ok":
         return Derived(None, None, canary_ms, None, None, None)
     latency_ms = statistics.median(facts.samples_ms)
-    tflops = case.problem().flops(case.direction) / latency_ms / 1e9 if exact else None
+    tflops = _flops(case) / latency_ms / 1e9 if exact else None
     share = tflops / ceiling.ceiling_tflops if tflops and ceiling.ceiling_tflops else None
     return Derived(latency_ms, _spread(facts.samples_ms), canary_ms, tflops, share, _workspace(facts))
+
+
+@lru_cache(_MOST_SHARED)
+def _flops(case: Case) -> float:
+    return case.problem().flops(case.direction)
 
 
 def _spread(samples_ms: tuple[float, ...]) -> float | None:
@@ -248,17 +257,29 @@ def _workspace(facts: Facts) -> int | None:
     return facts.peak_bytes - facts.plan_bytes - facts.result_bytes
 
 
-def _names(kind: type) -> list[str]:
-    """The columns that a part of the row declares."""
-    return [f.name for f in fields(kind) if "meaning" in f.metadata]
+def _values(kind: type, cells: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the columns that a part of the row declares. ValueError as `from_text` raises it."""
+    return {name: from_text(name, declared, cells.get(name)) for name, declared in _COLUMNS_OF[kind].items()}
 
 
-COLUMNS = {
-    f.name: Column(*type_of(str(f.type)), f.metadata["meaning"])
+def _shared(kind: type, cells: Mapping[str, str]) -> Any:
+    """A part that many rows have in common, and that is therefore made once for all that have the same texts."""
+    return _made(kind, tuple(map(cells.get, _COLUMNS_OF[kind])))
+
+
+@lru_cache(_MOST_SHARED)
+def _made(kind: type, texts: tuple[str | None, ...]) -> Any:
+    cells = {name: text for name, text in zip(_COLUMNS_OF[kind], texts, strict=True) if text is not None}
+    return kind(**_values(kind, cells))
+
+
+_COLUMNS_OF: dict[type, dict[str, Column]] = {
+    part: {
+        f.name: Column(*type_of(str(f.type)), f.metadata["meaning"]) for f in fields(part) if "meaning" in f.metadata
+    }
     for part in (Row, Case, Facts, Conditions, Derived, Ceiling, Environment)
-    for f in fields(part)
-    if "meaning" in f.metadata
 }
+COLUMNS = {name: declared for columns in _COLUMNS_OF.values() for name, declared in columns.items()}
 
 
 if __name__ == "__main__":

@@ -102,6 +102,23 @@ def test_peak_is_the_largest_and_the_error_the_one_nearest_its_budget() -> None:
     assert (case["peak_bytes"], case["error"], case["error_budget"]) == (30, 2e-6, 2.5e-6)
 
 
+@pytest.mark.parametrize("name", ["peak_bytes", "peak_rss_bytes", "saved_bytes", "result_bytes"])
+def test_bytes_are_the_largest_and_none_where_the_status_is_not_ok(name: str) -> None:
+    visits_ = [row(visit=visit, **{name: count}) for visit, count in enumerate((10, 30, None), start=1)]
+    assert one(*visits_)[name] == 30
+    assert math.isnan(one(*visits_, failed("wrong", visit=4, **{name: 40}))[name])
+    assert math.isnan(one(row(**{name: None}))[name])
+
+
+def test_the_ceilings_are_the_largest_that_any_run_measured_whatever_the_status() -> None:
+    measured = [("a", 3.0, 20.0), ("b", 4.0, 10.0), ("c", None, None)]
+    runs = [{"run": run, "ceiling_tflops": tflops, "copy_gb_s": copy} for run, tflops, copy in measured]
+    for case in (one(*(row(**run) for run in runs)), one(*(failed("oom", **run) for run in runs))):
+        assert (case["ceiling_tflops"], case["copy_gb_s"]) == (4.0, 20.0)
+    unknown = one(row(ceiling_tflops=None, copy_gb_s=None))
+    assert unknown[["ceiling_tflops", "copy_gb_s", "ceiling_share"]].isna().all()
+
+
 def test_an_error_without_a_budget_is_shown() -> None:
     case = one(row(exact=False, error=0.25, error_budget=None))
     assert case["error"] == 0.25

@@ -143,6 +143,12 @@ def test_a_column_twice(tmp_path: Path) -> None:
         ("dtype", "float8"),
         ("mask", "diagonal"),
         ("status", "okay"),
+        ("canary_samples_ms", "-1.0"),
+        ("crowding", "some"),
+        ("latency_ms", "fast"),  # computed again, but malformed all the same
+        ("ceiling_tflops", "high"),
+        ("threads", ""),
+        ("tf32", "no"),
         ("visit", "9" * 30),
     ],
 )
@@ -160,6 +166,29 @@ def test_a_malformed_cell_is_repeated_with_its_place(tmp_path: Path, column: str
     assert "line 3" in text
     assert column in text
     assert (cell or "empty") in text
+
+
+def test_the_first_malformed_cell_of_the_header_is_named_and_cells_come_before_what_they_amount_to(
+    tmp_path: Path,
+) -> None:
+    malformed = [{"torch": "", "threads": "two", "heads": "3"}, {"status": "okay", "heads": "3", "copy_gb_s": "x"}]
+    for at, (changes, expected) in enumerate(zip(malformed, ("threads", "copy_gb_s"), strict=True)):
+        path = tmp_path / f"{at}.csv"
+        pd.DataFrame([row().cells() | changes]).to_csv(path, index=False)
+        assert f"line 2: column {expected!r}" in refusal(path)
+
+
+def test_what_follows_from_the_facts_is_computed_and_never_taken_from_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    pd.DataFrame([row(ms=(1.0, 3.0)).cells() | {"latency_ms": "99.0", "spread": "", "tflops": "7"}]).to_csv(
+        path, index=False
+    )
+    pd.testing.assert_frame_equal(read([path]), from_rows([row(ms=(1.0, 3.0))]))
+
+
+def test_a_case_that_was_refused_once_is_refused_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", [failed("oom", direction="sideways")])
+    assert refusal(path) == refusal(path)
 
 
 def test_a_torn_line(tmp_path: Path) -> None:

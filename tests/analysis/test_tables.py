@@ -142,6 +142,19 @@ def test_several_reasons_share_a_line() -> None:
     assert [note.text for note in made.notes] == ["naive: skipped at 1024 (about 1024 s), at 2048 (about 2048 s)"]
 
 
+def test_a_variant_that_ended_in_two_ways_has_a_line_each_with_its_lengths_ascending() -> None:
+    made = table(
+        *(row("sdpa", n, ms=1e3) for n in (512, 1024, 16384)),
+        *(failed("skipped", "too long", "naive", n) for n in (16384, 1024)),
+        failed("oom", "no memory", "naive", 512),
+        failed("oom", "no memory", "chunked", 512),
+    )
+    assert [note.text for note in made.notes] == [
+        "chunked, naive: oom at 512 (no memory)",
+        "naive: skipped at 1024, 16384 (too long)",
+    ]
+
+
 def test_where_nothing_ran_there_are_only_reasons() -> None:
     made = table(failed("oom", "no memory"))
     assert made.sections == []

@@ -21,6 +21,13 @@ def test_a_row_comes_back_as_it_went_in() -> None:
     assert Row.of_cells(ROW.cells()) == ROW
 
 
+def test_rows_share_what_they_have_in_common_and_nothing_else() -> None:
+    one, same = (Row.of_cells(ROW.cells()) for _ in range(2))
+    other = Row.of_cells(ROW.cells() | {"heads": "16"})
+    assert (one.case is same.case, one.environment is same.environment, one.ceiling is same.ceiling) == (True,) * 3
+    assert (other.case.heads, other.environment is one.environment) == (16, True)
+
+
 @given(variant=ODD_TEXT, reason=ODD_TEXT, device_name=ODD_TEXT, status=st.sampled_from(["error", "oom", "skipped"]))
 def test_odd_texts_come_back_as_they_went_in(variant: str, reason: str, device_name: str, status: str) -> None:
     row = replace(
