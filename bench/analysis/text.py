@@ -46,6 +46,11 @@ def tokens(count: int) -> str:
     return f"{count / 1024:g}k" if count >= 1024 and count % 512 == 0 else str(count)
 
 
+def round_count(count: float) -> str:
+    """A number of tokens that was estimated, in two significant digits: 2,900."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
 def length(seq_q: int, seq_kv: int) -> str:
     """The length n, or n_q by n_kv where they differ."""
     return str(seq_q) if seq_q == seq_kv else f"{seq_q} {CROSS} {seq_kv}"

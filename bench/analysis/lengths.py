@@ -1,0 +1,18 @@
+"""The length of a case: of queries and keys alike, or of whichever of the two was swept."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def with_lengths(cases: pd.DataFrame) -> pd.DataFrame:
+    """The cases of one problem with their `length` and, where queries and keys differ, the `fixed` one in words."""
+    crossed = cases["seq_q"] != cases["seq_kv"]
+    lengths_of_keys = cases[crossed].groupby("seq_q")["seq_kv"].nunique()
+    lengths_of_queries = cases[crossed].groupby("seq_kv")["seq_q"].nunique()
+    keys_swept = cases["seq_q"].map(lengths_of_keys) >= cases["seq_kv"].map(lengths_of_queries)
+    queries, keys = "seq_q " + cases["seq_q"].astype(str), "seq_kv " + cases["seq_kv"].astype(str)
+    return cases.assign(
+        length=cases["seq_kv"].where(keys_swept, cases["seq_q"]),
+        fixed=queries.where(keys_swept, keys).where(crossed, ""),
+    )

@@ -1,0 +1,152 @@
+"""How the variants scale: a table a problem of how time and memory grow, and of where each overtakes the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.crossings import Crossing, crossings
+from bench.analysis.groups import AXES, PROBLEM, by, describe, groups, records, varying
+from bench.analysis.growth import Growth, fit
+from bench.analysis.lengths import with_lengths
+from bench.analysis.scatter import ratio, with_scatter
+from bench.analysis.tables import Cell, Table
+from bench.analysis.text import TO, plain, round_count, times, tokens
+from variants.masks import Mask
+
+# Of an exponent: caches and page faults alone moved that of right and linear variants by up to 0.1 here.
+SLACK = 0.15
+
+Case = Mapping[str, Any]
+
+
+def tables(cases: pd.DataFrame, growths: pd.DataFrame, baseline: str) -> list[Table]:
+    """A table for each problem that was measured at two lengths or more, a row a variant that has a number."""
+    axes = (*PROBLEM, *varying(cases))
+    found = []
+    for problem, group in groups(cases):
+        for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
+            ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
+            if ok["length"].nunique() > 1:
+                grown = _of_problem(growths, {**problem, "fixed": fixed})
+                title = " · ".join(filter(None, ("how it scales", describe(problem, axes), fixed)))
+                found.append(_table(title, ok, grown, baseline))
+    return found
+
+
+def _of_problem(growths: pd.DataFrame, problem: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """(variant, quantity) -> its fit, for one problem."""
+    axes = [axis for axis in (*AXES, "fixed") if axis in growths and axis in problem]
+    same = pd.Series(True, index=growths.index)
+    for axis in axes:
+        same &= (growths[axis] == problem[axis]) | (growths[axis].isna() & pd.isna(problem[axis]))
+    return {(row["variant"], row["quantity"]): row for row in records(growths[same], "variant")}
+
+
+def _table(title: str, ok: pd.DataFrame, grown: Mapping[tuple[str, str], Mapping[str, Any]], baseline: str) -> Table:
+    by_length: dict[str, dict[int, Case]] = {}
+    for case in records(ok, "length"):
+        by_length.setdefault(case["variant"], {})[case["length"]] = case
+    reference = by_length.get(baseline, {})
+    names = sorted(by_length, key=lambda name: (not _exact(by_length[name]), name))
+    rows = [_row(name, by_length[name], grown, {} if name == baseline else reference) for name in names]
+    header = (
+        "variant",
+        "time grows as",
+        "95 % interval",
+        "memory grows as",
+        "its interval",
+        f"faster than {plain(baseline)}",
+        "at the longest",
+    )
+    shown = [at for at, _ in enumerate(header) if at == 0 or any(row[at].text for row in rows)]
+    notes = [note for name in names for note in _remarks(name, by_length[name], grown)]
+    return Table(title, tuple(header[at] for at in shown), [[tuple(row[at] for at in shown) for row in rows]], notes)
+
+
+def _row(
+    name: str,
+    own: Mapping[int, Case],
+    grown: Mapping[tuple[str, str], Mapping[str, Any]],
+    reference: Mapping[int, Case],
+) -> tuple[Cell, ...]:
+    time, memory = (grown.get((name, quantity), {}) for quantity in ("latency_ms", "peak_bytes"))
+    return (
+        Cell(("" if _exact(own) else "≈ ") + plain(name)),
+        *_power(time),
+        *_power(memory),
+        Cell(_faster(own, reference)),
+        Cell(_at_the_longest(own, reference)),
+    )
+
+
+def _exact(own: Mapping[int, Case]) -> bool:
+    return bool(next(iter(own.values()))["exact"])
+
+
+def _power(growth: Mapping[str, Any]) -> tuple[Cell, Cell]:
+    """As in n^1.02 and 0.98-1.06."""
+    if not growth or math.isnan(growth["exponent"]):
+        return Cell(""), Cell("")
+    return Cell(f"n^{growth['exponent']:.2f}"), Cell(f"{growth['low']:.2f}{TO}{growth['high']:.2f}")
+
+
+def _faster(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
+    """Over which lengths it is faster than the baseline: "from 690 (600-810)", "everywhere", "nowhere"."""
+    shared = sorted(set(own) & set(reference))
+    ratios = [ratio(reference[n], own[n], level=1 - 0.05 / len(shared)) for n in shared]
+    signs = {1 if r.low > 1 else -1 if r.high < 1 else 0 for r in ratios}
+    if signs <= {0}:
+        return "too close to call" if shared else ""
+    if signs == {1}:
+        return "everywhere"
+    if 1 not in signs:
+        return "nowhere"
+    if -1 not in signs:
+        return "where it can be told"
+    changes = crossings({n: own[n] for n in shared}, {n: reference[n] for n in shared})
+    told = (f"{'from' if change.one_is_faster else 'up to'} {_around(change)}" for change in changes)
+    return ", ".join(told) or "at some, unclear from where"
+
+
+def _around(change: Crossing) -> str:
+    near, low, high = (round_count(count) for count in (change.tokens, change.low, change.high))
+    return f"{near} ({low}{TO}{high})"
+
+
+def _at_the_longest(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
+    """The speed-up at the longest length that both have."""
+    shared = set(own) & set(reference)
+    if not shared:
+        return ""
+    lead = ratio(reference[max(shared)], own[max(shared)])
+    return f"{times(lead.value)} at {tokens(max(shared))}"
+
+
+def _remarks(name: str, own: Mapping[int, Case], grown: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Cell]:
+    """What a fit was refused for, and growth beyond what the variant declares or its mask asks."""
+    declared = next(iter(own.values())).get("declared_exponent", math.nan)
+    for quantity, word in (("latency_ms", "time"), ("peak_bytes", "memory")):
+        growth = grown.get((name, quantity))
+        if growth is None:
+            continue
+        if growth["reason"]:
+            yield Cell(f"{plain(name)}: no fit of its {word}: {growth['reason']}")
+        elif growth["low"] > declared + SLACK:
+            yield Cell(f"{plain(name)} is registered as n^{declared:g}, but its {word} grows as {_told(growth)}", "bad")
+        elif quantity == "latency_ms" and _exact(own) and growth["low"] > (asked := _asked(own)).high + SLACK:
+            work = f"the pairs that its mask shows as n^{asked.exponent:.2f}"
+            yield Cell(f"{plain(name)}: its time grows as {_told(growth)}, {work}")
+
+
+def _told(growth: Mapping[str, Any]) -> str:
+    return f"n^{growth['exponent']:.2f} ({growth['low']:.2f}{TO}{growth['high']:.2f})"
+
+
+def _asked(own: Mapping[int, Case]) -> Growth:
+    """How the visible pairs grow over the same lengths, by the same fit."""
+    pairs: Sequence[int] = [Mask.parse(case["mask"]).pairs(case["seq_q"], case["seq_kv"]) for case in own.values()]
+    return fit(list(own), pairs)

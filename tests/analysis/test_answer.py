@@ -1,0 +1,146 @@
+"""The answer in words, from made-up rows whose answer is known."""
+
+import numpy as np
+import pytest
+
+from bench.analysis.answer import Paragraph, answer
+from bench.results.columns import Row
+from tests.analysis.made_up import failed, grouped, row
+
+LENGTHS = [512, 1024, 2048, 4096]
+
+
+def visits(variant: str, n: int, ms: float, times: int = 3, spread: float = 0.01, **changes: object) -> list[Row]:
+    """Visits that lie this far apart, about ms."""
+    factors = np.linspace(1 - spread, 1 + spread, times) if times > 1 else [1.0]
+    return [row(variant, n, ms * float(f), visit=at, **changes) for at, f in enumerate(factors, 1)]
+
+
+def curve(variant: str, *ms: float, **changes: object) -> list[Row]:
+    return [made for n, x in zip(LENGTHS, ms, strict=False) for made in visits(variant, n, x, **changes)]  # type: ignore[arg-type]
+
+
+def said(*rows: list[Row], baseline: str = "sdpa") -> list[str]:
+    (paragraph,) = answer(grouped(*(r for part in rows for r in part)), baseline)
+    return [line.text for line in paragraph.lines]
+
+
+def test_a_crossover_in_words() -> None:
+    # As 2 ** -1, 2 ** 0 and so on: the ratio of the two is 1 at 1448 = 1024 * sqrt(2) tokens.
+    lines = said(curve("sdpa", 1, 2, 4, 8), curve("flex", 2, 2 * 2**0.5, 4 / 2**0.5, 4))
+    assert lines[0] == "Fastest: sdpa from 512 to 1k; flex from 2k to 4k."
+    # Curves that bend leave the crossing wider than the visits alone.
+    assert lines[1].startswith("From 1,400 tokens (")
+    assert ") on use flex instead of sdpa: 2.00x (" in lines[1]
+    assert lines[1].endswith(") as fast at 4k.")
+
+
+def test_one_variant_ahead_everywhere() -> None:
+    lines = said(curve("sdpa", 2, 4, 8, 16), curve("flex", 1, 2, 4, 8), curve("naive", 9, 9, 9, 9))
+    assert lines[0] == "Fastest: flex from 512 to 4k."
+    assert lines[1].startswith("At 4k flex is 2.00x (")
+    assert lines[1].endswith(") as fast as sdpa.")
+
+
+def test_too_close_to_call_is_an_answer() -> None:
+    lines = said(curve("sdpa", 1, 2, 4, 8, spread=0.05), curve("flex", 1.01, 2.01, 3.99, 8, spread=0.05))
+    assert lines[0] == "Fastest: flex or sdpa (too close to call) from 512 to 4k."
+    assert not any("use" in line.split() or "as fast" in line for line in lines)
+
+
+def test_the_fewest_changes_are_advised() -> None:
+    """sdpa and flex share the lead at 1k, so one change, between 1k and 2k, is enough."""
+    lines = said(curve("sdpa", 1, 2, 8, 16), curve("flex", 2, 2.005, 4, 8))
+    assert lines[0] == "Fastest: sdpa at 512; flex or sdpa (too close to call) at 1k; flex from 2k to 4k."
+    assert sum("instead of" in line for line in lines) == 1
+
+
+def test_one_visit_each_ranks_nothing() -> None:
+    lines = said(curve("sdpa", 1, 2, 4, 8, times=1), curve("flex", 9, 9, 9, 9, times=1))
+    assert lines[0].startswith("Each case was visited once")
+    assert not any("Fastest" in line for line in lines)
+
+
+def test_a_case_visited_once_is_ranked_where_it_is_far_off() -> None:
+    slow = [row("naive", n, 100.0) for n in LENGTHS]
+    lines = said(curve("sdpa", 1, 2, 4, 8), curve("flex", 2, 4, 8, 16), slow)
+    assert lines[0] == "Fastest: sdpa from 512 to 4k."
+
+
+def test_an_approximation_is_told_apart() -> None:
+    lines = said(curve("sdpa", 1, 2, 4, 8), curve("linear", 0.5, 0.6, 0.7, 0.8, exact=False, error_budget=None))
+    assert lines[0] == "Fastest: sdpa from 512 to 4k."
+    (told,) = [line for line in lines if line.startswith("≈ linear approximates attention, and is 10.0x (")]
+    assert told.endswith(") as fast as sdpa at 4k.")
+
+
+def test_what_is_wrong_is_named_and_never_ranked() -> None:
+    bad = [failed("wrong", "far off", "flex", n) for n in LENGTHS]
+    (paragraph,) = answer(grouped(*curve("sdpa", 1, 2, 4, 8), *bad), "sdpa")
+    assert paragraph.lines[0].text == "Fastest: sdpa from 512 to 4k."
+    (told,) = [line for line in paragraph.lines if line.style == "bad"]
+    assert told.text == "Not counted: flex, wrong at 512, 1k, 2k, 4k (far off)."
+
+
+def test_the_leanest_and_by_how_much() -> None:
+    small, large = 2**20, 10 * 2**20
+    lines = said(curve("sdpa", 1, 2, 4, 8, peak_bytes=large), curve("flex", 2, 3, 5, 9, peak_bytes=small))
+    assert "Leanest: flex from 512 to 4k (1.00 MiB above the inputs at 4k, 10.0x less than sdpa)." in lines
+    alike = said(curve("sdpa", 1, 2, 4, 8, peak_bytes=large), curve("flex", 2, 3, 5, 9, peak_bytes=large + 1))
+    assert "Leanest: flex and sdpa from 512 to 4k (10.0 MiB above the inputs at 4k)." in alike
+
+
+def test_how_far_each_went_and_what_stopped_it() -> None:
+    rows = [*curve("naive", 1, 2), failed("oom", "8 GiB asked for", "naive", 2048)]
+    rows += [failed("skipped", "out of memory at 2048 already", "naive", 4096)]
+    lines = said(curve("sdpa", 1, 2, 4, 8), rows)
+    assert "Reach: sdpa to 4k, the longest asked for; naive to 1k, then oom (8 GiB asked for)." in lines
+
+
+def test_what_a_window_saves() -> None:
+    rows = [*curve("sdpa", 1, 4, 16, 64), *curve("sdpa", 1, 2, 4, 8, mask="causal+window:256")]
+    plain, windowed = answer(grouped(*rows), "sdpa")
+    assert not any("leaves" in line.text for line in plain.lines)
+    (told,) = [line.text for line in windowed.lines if "leaves" in line.text]
+    # 256 * 257 / 2 pairs of the first 256 rows, 256 of each of the others; over 4096 * 4097 / 2.
+    share = (256 * 257 / 2 + (4096 - 256) * 256) / (4096 * 4097 / 2)
+    assert f"{share:.0%}" == "12%"
+    assert told == (
+        "The mask leaves 12 % of causal's pairs at 4k, "
+        "and its fastest variant takes 12 % of the time of the fastest there."
+    )
+
+
+def test_nothing_right_is_said_first() -> None:
+    (paragraph,) = answer(grouped(*(failed("wrong", "far off", "sdpa", n) for n in LENGTHS)), "sdpa")
+    assert paragraph.lines[0].text == "No exact variant gave a right answer in time."
+    assert [line.style for line in paragraph.lines] == ["bad", "bad"]
+
+
+def test_a_paragraph_for_each_problem_and_nothing_across_them() -> None:
+    rows = [*curve("sdpa", 1, 2, 4, 8, heads=8, kv_heads=8), *curve("flex", 2, 4, 8, 16, heads=4, kv_heads=4)]
+    paragraphs = answer(grouped(*rows), "sdpa")
+    assert all(isinstance(paragraph, Paragraph) for paragraph in paragraphs)
+    assert [p.lines[0].text for p in paragraphs] == ["Fastest: flex from 512 to 4k.", "Fastest: sdpa from 512 to 4k."]
+    assert "4 heads" in paragraphs[0].title and "8 heads" in paragraphs[1].title
+
+
+def test_names_are_words_and_no_more() -> None:
+    lines = said(curve("<b>\x1b[31m", 1, 2, 4, 8), curve("sdpa", 2, 4, 8, 16))
+    assert lines[0] == "Fastest: <b> [31m from 512 to 4k."
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_equal_variants_none_is_called_the_fastest_often(seed: int) -> None:
+    """Four variants that are the same: at most one length in twenty may have one ahead alone."""
+    rng = np.random.default_rng(seed)
+    lengths = [128 * k for k in range(1, 26)]
+    rows = [
+        row(variant, n, float(np.exp(rng.normal(0, 0.02))), visit=visit)
+        for variant in ("a", "b", "c", "sdpa")
+        for n in lengths
+        for visit in (1, 2, 3)
+    ]
+    (paragraph,) = answer(grouped(*rows), "sdpa")
+    alone = [part for part in paragraph.lines[0].text.split(";") if "too close" not in part]
+    assert len(alone) <= 4  # of 25 at 5 % each, more than 4 once in thirty
