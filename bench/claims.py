@@ -188,21 +188,16 @@ class Measuring:
 
     def _alone(self, case: Case) -> Facts:
         """What a visit finds: whether the case is right, and its memory."""
+        from bench.measure.apart import visit_apart
         from bench.measure.sampling import Policy
-        from bench.measure.server import Died
         from bench.measure.visit import Request
-        from bench.measure.worker import visit_facts
         from bench.progress import label
 
         if reason := self.variants[case.variant].refusal(case.problem(), self.machine, case.direction):
             return Facts("unsupported", reason)
         print(f"alone: {label(case)}", file=sys.stderr, flush=True)
         request = Request(case, tuple(self.options.imports), Policy(budget_ms=0.0), threads=self.options.threads)
-        try:
-            facts: Facts = self.server.call(visit_facts, request, timeout_s=self.options.timeout)
-        except Died as death:
-            return Facts(death.status, str(death))
-        return facts
+        return visit_apart(self.server, request, self.options.timeout)
 
     def _race(self, cases: Sequence[Case], alone: dict[Case, Facts], number: int) -> Iterator[tuple[Case, Facts]]:
         from bench.measure.race import Effort, Entrant, Race, race

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from bench.errors import UserError
 
 if TYPE_CHECKING:
     from bench.measure.server import Server
+    from bench.results.columns import Environment
     from variants.registry import Variant
 
 
@@ -69,3 +71,16 @@ def commit() -> str:
         return git("describe", "--always", "--exclude=*", "--dirty=+")
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def same_environment(there: Environment, here: Environment, path: Path) -> None:
+    """Refuses to mix rows of two machines, torch releases, methods or commits in one file, naming what differs."""
+    differs = [
+        f"{f.name} is {getattr(here, f.name)!r} here, {getattr(there, f.name)!r} there"
+        for f in fields(here)
+        if getattr(here, f.name) != getattr(there, f.name)
+    ]
+    if differs:
+        raise UserError(
+            f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out, or add --append-anyway"
+        )

@@ -8,22 +8,24 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import cli
 from bench.errors import UserError
+from bench.models import ALONE
 from bench.plan import arguments, presets
-from bench.plan.sweep import Sweep
-from bench.preparation import chosen, commit, run_name, server_for
+from bench.plan.sweep import Sweep, cases_of, model_problems, usual_lengths
+from bench.preparation import chosen, commit, run_name, same_environment, server_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bench.measure.rounds import Run
     from bench.measure.server import Server
-    from bench.results.columns import Case, Ceiling, Environment, Row
+    from bench.results.columns import Case, Ceiling, Row
     from bench.results.store import Store
     from variants.registry import Variant
 
@@ -31,19 +33,25 @@ if TYPE_CHECKING:
 def main(argv: list[str]) -> int:
     """Runs the sweep; returns the exit status: 1 where a variant was wrong, raised or crashed."""
     options = arguments.parser().parse_args(argv)
-    if options.resume and not options.out:
-        raise UserError("--resume: which file? add --out FILE")
-    if options.append_anyway and not options.resume:
-        raise UserError("--append-anyway: to which file? add --resume --out FILE")
+    _check(options)
     variants = chosen(options.variants, options.imports)
     if options.baseline not in variants and options.baseline != arguments.BASELINE:
         raise UserError(f"--baseline: {options.baseline!r} does not run; accepted: {', '.join(variants)}")
     with server_for(variants.values()) as server:
         run = _describe(server, options, variants)
-        cases = _sweep(options, run).cases()
+        cases = _cases(options, run)
         if options.dry_run:
-            return _print_plan(run, cases)
+            return _print_plan(options, run, cases)
         return _measure(server, options, run, cases)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """UserError for options that contradict each other, or that lack another."""
+    if options.resume and not options.out:
+        raise UserError("--resume: which file? add --out FILE")
+    if options.append_anyway and not options.resume:
+        raise UserError("--append-anyway: to which file? add --resume --out FILE")
+    arguments.check_models(options)
 
 
 def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str, Variant]) -> Run:
@@ -63,29 +71,47 @@ def _describe(server: Server, options: argparse.Namespace, variants: Mapping[str
     )
 
 
-def _sweep(options: argparse.Namespace, run: Run) -> Sweep:
+def _cases(options: argparse.Namespace, run: Run) -> list[Case]:
+    """What is asked for, in the order in which a round visits it."""
     device = run.machine.device
     preset = presets.of(device)
     caches = options.cache or preset.caches
     if device == "cpu" and caches != ("hot",):
         raise UserError(f"--cache: {','.join(caches)!r} is not to be had on a CPU; accepted: hot")
+    dtypes = options.dtype or preset.dtypes
+    if options.model:
+        problems = model_problems(
+            options.model,
+            arguments.phases(options),
+            options.direction,
+            _lengths(options, device),
+            options.batch,
+            dtypes,
+            device,
+        )
+        return cases_of(tuple(run.variants), problems, caches)
     return Sweep(
         variants=tuple(run.variants),
-        masks=options.mask,
+        masks=options.mask or presets.MASKS,
         directions=options.direction,
         seq=options.seq or preset.seq,
         heads=options.heads or preset.heads,
         head_dim=options.head_dim or preset.head_dim,
         batch=options.batch,
-        dtypes=options.dtype or preset.dtypes,
+        dtypes=dtypes,
         device=device,
         seq_q=options.seq_q,
         kv_heads=options.kv_heads,
         caches=caches,
-    )
+    ).cases()
 
 
-def _print_plan(run: Run, cases: Sequence[Case]) -> int:
+def _lengths(options: argparse.Namespace, device: str) -> dict[str, tuple[int, ...]]:
+    """The lengths of each model, by its name."""
+    return {model.name: options.seq or usual_lengths(model, presets.of(device).seq) for model in options.model}
+
+
+def _print_plan(options: argparse.Namespace, run: Run, cases: Sequence[Case]) -> int:
     """Prints what would run, and why the rest would not."""
     from bench.measure.rounds import refusal
     from bench.progress import label
@@ -93,6 +119,11 @@ def _print_plan(run: Run, cases: Sequence[Case]) -> int:
     reasons = {case: refusal(run, case) for case in cases}
     for case, reason in reasons.items():
         print(f"{label(case)}  {f'unsupported: {reason}' if reason else 'runs'}")
+    for model, phase in product(options.model, arguments.phases(options)):
+        for remark in model.remarks(phase, _lengths(options, run.machine.device)[model.name]):
+            print(f"{model.title}, {phase}: {remark}")
+    if options.model:
+        print(ALONE)
     runs = sum(reason is None for reason in reasons.values())
     print(f"{len(cases)} cases: {runs} run on {run.machine.device_name}, {len(cases) - runs} are left out")
     return 0
@@ -108,31 +139,19 @@ def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Seque
     with Store(path, options.resume) as store:
         if store.rows:
             if not options.append_anyway:
-                _same_environment(store.rows[-1].environment, run.environment, path)
+                same_environment(store.rows[-1].environment, run.environment, path)
             run = replace(run, name=store.rows[-1].run)
         interrupted = not _run_rounds(server, options, run, cases, store)
         rows = list(store.rows)
     if rows:
-        written = report.show([path], baseline=options.baseline)
+        written = report.show([path], baseline=options.baseline, models=options.model)
         print("\nwritten: " + " ".join(map(str, (path, *written))))
-        print(f"look again: python -m bench.report {path}")
+        models = f" --model {','.join(model.name for model in options.model)}" if options.model else ""
+        print(f"look again: python -m bench.report {path}{models}")
     if interrupted:
         print(f"interrupted; continue with the same command and: --out {path} --resume", file=sys.stderr)
         return cli.INTERRUPTED
     return 1 if any(row.facts.status in FAILURES for row in rows) else 0
-
-
-def _same_environment(there: Environment, here: Environment, path: Path) -> None:
-    """Refuses to mix rows of two machines, torch releases, methods or commits in one file, naming what differs."""
-    differs = [
-        f"{f.name} is {getattr(here, f.name)!r} here, {getattr(there, f.name)!r} there"
-        for f in fields(here)
-        if getattr(here, f.name) != getattr(there, f.name)
-    ]
-    if differs:
-        raise UserError(
-            f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out, or add --append-anyway"
-        )
 
 
 def _ceilings(
@@ -173,22 +192,15 @@ def _free_bytes(run: Run, force: bool) -> Callable[[], int | None]:
 
 def _run_rounds(server: Server, options: argparse.Namespace, run: Run, cases: Sequence[Case], store: Store) -> bool:
     """Appends each row to the store as it comes; False when the user stopped it."""
+    from bench.measure.apart import visit_apart
     from bench.measure.rounds import rounds
-    from bench.measure.server import Died
     from bench.measure.visit import Request
-    from bench.measure.worker import visit_facts
     from bench.progress import Display
     from bench.results.columns import Facts
 
     def execute(case: Case, number: int) -> Facts:
         request = Request(case, tuple(options.imports), seed=1000 * number, threads=options.threads)
-        try:
-            facts: Facts = server.call(
-                visit_facts, request, timeout_s=options.timeout, setup_timeout_s=options.setup_timeout
-            )
-        except Died as death:
-            return Facts(death.status, str(death))
-        return facts
+        return visit_apart(server, request, options.timeout, options.setup_timeout)
 
     known = [row for row in store.rows if row.run == run.name]
     try:

@@ -255,6 +255,19 @@ def test_interrupted_it_shows_what_there_is_and_says_how_to_go_on(tmp_path: Path
         (["--cache", "cold", "--device", "cpu"], "--cache: 'cold' is not to be had on a CPU; accepted: hot"),
         (["--setup-timeout", "0"], "--setup-timeout: '0'"),
         (["--append-anyway"], "--append-anyway: to which file? add --resume --out FILE"),
+        (["--model", "llama-4"], "--model: 'llama-4' is not a model known here; accepted: llama-3-8b, "),
+        (["--model", "gpt2", "--heads", "4"], "--heads: '4' is for --model to set; leave out one of the two"),
+        (["--model", "gpt2", "--kv-heads", "2"], "--kv-heads: '2' is for --model to set"),
+        (["--model", "gpt2", "--head-dim", "8"], "--head-dim: '8' is for --model to set"),
+        (["--model", "gpt2", "--mask", "full,causal"], "--mask: 'full,causal' is for --model to set"),
+        (["--model", "gpt2", "--seq-q", "1"], "--seq-q: '1' is for --model to set"),
+        (["--model", "gpt2,bert-base", "--phase", "decode"], "--phase: bert-base has no 'decode'"),
+        (["--model", "gpt2", "--phase", "train"], "--phase: 'train' is not understood; accepted: prefill, decode"),
+        (["--phase", "decode"], "--phase: 'decode' of which model? add --model NAME"),
+        (
+            ["--model", "gpt2", "--phase", "decode", "--direction", "fwd,bwd"],
+            "--direction: 'fwd,bwd' is not to be had of decoding; accepted: fwd",
+        ),
         (["--speed", "11"], "unrecognized arguments: --speed 11"),
         (["@missing.txt"], "missing.txt"),
     ],
@@ -282,3 +295,30 @@ def test_a_dry_run_prints_the_cases_and_why_others_are_left_out(tmp_path: Path) 
     assert len([line for line in lines if line.startswith("sdpa_cudnn") and "unsupported: " in line]) == 2
     assert lines[-1].startswith("6 cases: 2 run on ")
     assert [path.name for path in tmp_path.iterdir()] == ["arguments.txt"]
+
+
+def test_a_models_layers_are_measured_and_added_up(tmp_path: Path) -> None:
+    problems = ["--model", "gemma-3-4b", "--phase", "prefill,decode", "--seq", "64,128", "--device", "cpu"]
+    effort = ["--variants", "sdpa,sliding_window", "--visits", "1", "--time-budget", "1s", "--out", "a.csv"]
+    out = run(*problems, *effort, cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    # two kinds of layers at two lengths in two phases, and what takes no mask without a window
+    expected = [("sdpa", mask, n, "ok") for mask in ("causal", "causal+window:1024") for n in (64, 128)]
+    expected += [("sliding_window", "causal", n, "unsupported") for n in (64, 128)]
+    expected += [("sliding_window", "causal+window:1024", n, "ok") for n in (64, 128)]
+    assert once(tmp_path / "a.csv") == sorted(expected * 2)
+    for phase in ("prefill", "decode"):
+        assert f"Gemma 3 4B, {phase}, all 34 attention layers" in out.stdout
+    assert "global: sliding_window: unsupported (needs a window)" in out.stdout
+    assert "left out: images: the vision encoder" in out.stdout
+    assert "times of attention alone: no projections" in out.stdout
+
+
+def test_a_dry_run_of_a_model_says_what_it_leaves_out_and_what_lies_beyond_it(tmp_path: Path) -> None:
+    arguments = ["--model", "gpt2", "--seq", "1k,2k", "--device", "cpu", "--variants", "sdpa", "--dry-run"]
+    out = run(*arguments, cwd=tmp_path)
+    assert out.returncode == 0
+    assert "GPT-2, 124M, prefill: left out: dropout of the weights in training" in out.stdout
+    assert "GPT-2, 124M, prefill: beyond its context of 1024: 2048" in out.stdout
+    assert "times of attention alone" in out.stdout
+    assert out.stdout.splitlines()[-1].startswith("2 cases: 2 run on ")

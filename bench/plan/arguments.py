@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 from bench import cli
+from bench.errors import UserError
+from bench.models import PHASES, named
 from bench.plan import presets
 from bench.plan.quantities import count, seconds, sizes
 from variants.masks import Mask
@@ -20,6 +23,7 @@ EXAMPLES = """\
   python -m bench.run                                    what suits this machine, in under three minutes
   python -m bench.run --seq 512..16384 --mask full,causal
   python -m bench.run --seq 1k..64k --seq-q 1 --heads 32 --kv-heads 8      one query against a cache
+  python -m bench.run --model llama-3-8b --phase prefill,decode            a model's layers, and their sum
   python -m bench.run --variants sdpa,mine --import mine.py                your own variant beside PyTorch's
   python -m bench.run --direction fwdbwd --dtype bfloat16,float32
   python -m bench.run @nightly.txt --out nightly.csv --resume              arguments kept in a file"""
@@ -29,6 +33,11 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("run", DESCRIPTION, EXAMPLES)
     _add_problems(p)
+    add_models(
+        p,
+        "the attention of these models, as python -m bench.models lists them, and what all their layers come to; "
+        "sets mask, heads and head size, and lengths up to the model's context",
+    )
     add_variants(p)
     _add_conditions(p)
     _add_effort(p)
@@ -71,7 +80,6 @@ def _add_problems(p: argparse.ArgumentParser) -> None:
     problem.add_argument(
         "--mask",
         type=cli.comma_separated(Mask.parse),
-        default=presets.MASKS,
         metavar="LIST",
         help=f"full, causal, window:N, global:N, joined by + (default: {','.join(map(str, presets.MASKS))})",
     )
@@ -82,6 +90,38 @@ def _add_problems(p: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="fwd, bwd, fwdbwd (default: fwd)",
     )
+
+
+def add_models(p: argparse.ArgumentParser, meaning: str) -> None:
+    """The options that take the problems from models."""
+    models = p.add_argument_group("models")
+    models.add_argument("--model", type=cli.comma_separated(named), default=(), metavar="LIST", help=meaning)
+    models.add_argument(
+        "--phase",
+        type=cli.comma_separated(cli.one_of(*PHASES)),
+        default=(),
+        metavar="LIST",
+        help="prefill, all tokens at once; decode, one query against the cache (default: prefill)",
+    )
+
+
+def phases(options: argparse.Namespace) -> tuple[str, ...]:
+    """The phases that are asked for."""
+    return options.phase or PHASES[:1]
+
+
+def check_models(options: argparse.Namespace) -> None:
+    """UserError for what a model sets, for what it does not have, and for a phase of no model."""
+    if options.phase and not options.model:
+        raise UserError(f"--phase: {','.join(options.phase)!r} of which model? add --model NAME")
+    for axis in ("mask", "heads", "kv_heads", "head_dim", "seq_q") if options.model else ():
+        if value := getattr(options, axis):
+            words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            raise UserError(f"--{axis.replace('_', '-')}: {words!r} is for --model to set; leave out one of the two")
+    for model, phase in product(options.model, phases(options)):
+        model.kinds(phase)
+    if "decode" in options.phase and options.direction != ("fwd",):
+        raise UserError(f"--direction: {','.join(options.direction)!r} is not to be had of decoding; accepted: fwd")
 
 
 def add_variants(p: argparse.ArgumentParser) -> None:
