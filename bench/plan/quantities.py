@@ -1,4 +1,4 @@
-"""Sizes, durations and shares as people type them: 512..16384, 512..4096:+512, 1k..64k, 17,100,1000; 5s, 2m; 5%."""
+"""Sizes, durations, shares, memory as people type them: 512..16384, 512..4096:+512, 1k..64k, 17,100; 2m; 5%; 24GiB."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ DURATIONS = "90, 90s, 1.5m, 2h"
 
 SHARES = "5%, 2.5%, 0.05"
 
+MEMORIES = "24GiB, 512MiB, 1.5GiB, 80GB"
+
 _UNITS = {"": 1, "k": 2**10, "m": 2**20}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _PART = re.compile(r"(?P<first>[^.:,]+)(\.\.(?P<last>[^.:,]+)(:\+(?P<step>[^.:,]+))?)?")
 _NUMBER = re.compile(r"([0-9]+)([km]?)", re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]*\.?[0-9]+|[0-9]+\.")
+_MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]+)?) ?(?:([kmgt])(i?))?b", re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh]?)")
 
 
@@ -54,6 +57,16 @@ def share(text: str) -> float:
     value = float(number) / (100 if sign else 1) if _DECIMAL.fullmatch(number) else 0.0
     if not 0 < value <= 1 or (value == 1 and not sign):  # a bare 1 could be meant as 1 %
         raise ValueError(f"{text!r}: not a share above zero and up to 100%; accepted: {SHARES}")
+    return value
+
+
+def memory(text: str) -> int:
+    """The bytes in a size such as 24GiB, 512MiB or 80GB (10^9). ValueError for anything else, and for zero."""
+    match = _MEMORY.fullmatch(text.strip())
+    power = "bkmgt".index((match[2] or "b").lower()) if match else 0
+    value = int(float(match[1]) * (1024 if match[3] else 1000) ** power) if match else 0
+    if value < 1:
+        raise ValueError(f"{text!r}: not a size of memory above zero; accepted: {MEMORIES}")
     return value
 
 
