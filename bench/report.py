@@ -1,4 +1,4 @@
-"""Shows results: the tables of a run again, and its figures of latency and peak memory against sequence length.
+"""Shows results: what to use at which length, in words; the tables behind it; figures; a page to explore.
 
 python -m bench.report results.csv
 """
@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING
 
 from bench import cli
 from bench.errors import UserError
+from bench.models import Model, named
 from bench.plan.arguments import BASELINE
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from bench.analysis.contents import Contents
 
-DESCRIPTION = "Shows results: a table a mask, the fastest right variant first, and figures of latency and peak memory."
+DESCRIPTION = """Shows results. First the answer: what is fastest and leanest at which length, where that changes, and
+how far each variant goes. Then the tables, the fastest right variant first, how each scales, figures, and a page."""
 
 EXAMPLES = """\
   python -m bench.report results.csv
+  python -m bench.report results.csv --html report.html
   python -m bench.report results.csv --baseline naive --figures plots
   python -m bench.report monday.csv tuesday.csv --no-figures
-  python -m bench.report results.csv --markdown report.md"""
+  python -m bench.report results.csv --model llama-3-8b --markdown report.md"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,80 +37,106 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--baseline", default=BASELINE, metavar="NAME", help=f"variant that speed-ups are over (default: {BASELINE})"
     )
-    p.add_argument("--markdown", metavar="FILE", help="write the tables to FILE as Markdown; - prints them")
+    p.add_argument(
+        "--model",
+        type=cli.comma_separated(named),
+        default=(),
+        metavar="LIST",
+        help="also what all layers of these models come to; python -m bench.models lists them",
+    )
+    p.add_argument("--html", type=Path, metavar="FILE", help="write a page that opens from disk, to explore or to send")
+    p.add_argument("--markdown", metavar="FILE", help="write answer and tables to FILE as Markdown; - prints them")
     p.add_argument("--figures", type=Path, metavar="DIR", help="folder for the figures (default: beside the first CSV)")
-    p.add_argument("--no-figures", action="store_true", help="tables only")
+    p.add_argument("--no-figures", action="store_true", help="draw none")
     return p
 
 
-def show(csvs: Sequence[str | Path], baseline: str = BASELINE, figures: bool = True) -> list[Path]:
-    """Prints the tables of these results, read as one, and writes the figures beside the first; the files written.
+def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[Model] = ()) -> list[Path]:
+    """Prints what there is to say of these results, read as one, and writes the figures beside the first.
 
-    Where the baseline did not run there are no speed-ups, and a line says so. UserError for a file that is no results
-    CSV, and where the figures cannot be written (the tables are printed by then).
+    Returns the files written. Where the baseline did not run there are no speed-ups, and a line says so. UserError for
+    a file that is no results CSV, and where the figures cannot be written (the rest is printed by then).
     """
-    cases = _cases(csvs)
-    _print(cases, baseline)
-    return _draw(cases, csvs) if figures else []
+    contents = _read(csvs, baseline, models)
+    _print(contents)
+    return _draw(contents, csvs, baseline)
 
 
 def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
-    cases = _cases(options.csvs)
-    variants = sorted(cases["variant"].unique())
+    contents = _read(options.csvs, options.baseline, options.model)
+    variants = sorted(contents.cases["variant"].unique())
     if options.baseline not in (*variants, BASELINE):
         raise UserError(f"--baseline: {options.baseline!r} is not in these results; accepted: {', '.join(variants)}")
     written = []
     if options.markdown == "-":
-        sys.stdout.write(_markdown(cases, options.baseline))
+        sys.stdout.write(_markdown(contents))
     else:
-        _print(cases, options.baseline)
+        _print(contents)
     if options.markdown not in (None, "-"):
-        written.append(cli.write("--markdown", Path(options.markdown), _markdown(cases, options.baseline)))
+        written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
+    if options.html:
+        written.append(cli.write("--html", options.html, _page(contents, options.csvs, options.baseline)))
     if not options.no_figures:
-        written += _draw(cases, options.csvs, options.figures)
+        written += _draw(contents, options.csvs, options.baseline, options.figures)
     if written:
         print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return 0
 
 
-def _cases(csvs: Sequence[str | Path]) -> pd.DataFrame:
-    from bench.analysis.cases import cases
+def _read(csvs: Sequence[str | Path], baseline: str, models: Sequence[Model]) -> Contents:
+    from bench.analysis.contents import contents
     from bench.analysis.frame import read
 
-    return cases(read(csvs))
+    return contents(read(csvs), baseline, models)
 
 
-def _print(cases: pd.DataFrame, baseline: str) -> None:
-    """The tables, on the terminal."""
-    from bench.analysis.render import console, print_notes, print_table
-    from bench.analysis.tables import heading, tables
+def _print(contents: Contents) -> None:
+    """Answer and tables, on the terminal."""
+    from bench.analysis.render import console, print_notes, print_paragraph, print_table
 
     terminal = console()
-    print_notes(heading(cases, baseline), terminal)
-    for table in tables(cases, baseline):
+    print_notes(contents.heading, terminal)
+    for paragraph in contents.answer:
+        print_paragraph(paragraph, terminal)
+    for table in (*contents.measured, *contents.derived):
         print_table(table, terminal)
 
 
-def _markdown(cases: pd.DataFrame, baseline: str) -> str:
+def _markdown(contents: Contents) -> str:
     """The same as Markdown."""
-    from bench.analysis.render import markdown, markdown_notes
-    from bench.analysis.tables import heading, tables
+    from bench.analysis.render import markdown, markdown_notes, markdown_paragraph
 
-    return markdown_notes(heading(cases, baseline)) + "".join(map(markdown, tables(cases, baseline)))
+    return (
+        markdown_notes(contents.heading)
+        + "".join(map(markdown_paragraph, contents.answer))
+        + "".join(map(markdown, (*contents.measured, *contents.derived)))
+    )
 
 
-def _draw(cases: pd.DataFrame, csvs: Sequence[str | Path], folder: Path | None = None) -> list[Path]:
+def _page(contents: Contents, csvs: Sequence[str | Path], baseline: str) -> str:
+    """The same as a page, in which the measured cases are a table of its own."""
+    from bench.page.document import render
+
+    c = contents
+    return render(c.visits, c.cases, c.answer, c.derived, baseline, title=_stem(csvs))
+
+
+def _draw(contents: Contents, csvs: Sequence[str | Path], baseline: str, folder: Path | None = None) -> list[Path]:
     """The figures written, named after the CSVs."""
-    from bench.analysis import figures
+    from bench.figures import drawings
 
     folder = Path(csvs[0]).parent if folder is None else folder
     try:
-        return figures.write(cases, folder, "+".join(Path(csv).stem for csv in csvs)[:100])
+        return drawings.write(contents.cases, contents.growths, folder, _stem(csvs), baseline)
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror}"
         raise UserError(f"no figures: {reason}; --figures takes a folder that can be written to") from None
+
+
+def _stem(csvs: Sequence[str | Path]) -> str:
+    return "+".join(Path(csv).stem for csv in csvs)[:100]
 
 
 if __name__ == "__main__":

@@ -27,19 +27,19 @@ def test_tables_then_figures_then_their_names(results: Path, capsys: pytest.Capt
     assert report.main([str(results)]) == 0
     out = capsys.readouterr().out
     assert out.index("a made-up CPU") < out.index("causal · fwd") < out.index("naive: wrong at 1024 (far off)")
-    figures = [results.with_name("a-latency.png"), results.with_name("a-memory.png")]
-    assert out.splitlines()[-1] == f"written: {figures[0]} {figures[1]}"
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in figures)
+    written = out.splitlines()[-1].removeprefix("written: ").split()
+    assert written[:2] == [str(results.with_name(f"a-latency.{ending}")) for ending in ("png", "svg")]
+    assert all(Path(path).read_bytes().startswith((b"\x89PNG", b"<?xml")) for path in written)
 
 
 def test_show_is_what_a_run_ends_with(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = report.show([results], baseline="naive")
-    assert written == [results.with_name("a-latency.png"), results.with_name("a-memory.png")]
+    assert results.with_name("a-memory.png") in written
     assert "naive" in capsys.readouterr().out
 
 
 def test_show_does_not_mind_a_baseline_that_did_not_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.show([results], baseline="flex", figures=False) == []
+    report.show([results], baseline="flex")
     assert "flex is not in these results" in capsys.readouterr().out
 
 
@@ -47,7 +47,7 @@ def test_several_files_are_one(results: Path, tmp_path: Path, capsys: pytest.Cap
     other = write(tmp_path / "b.csv", [row("flex", 512, 4.0, run="b")])
     assert report.main([str(results), str(other), "--figures", str(tmp_path / "plots")]) == 0
     assert "0.250x" in capsys.readouterr().out
-    assert sorted(p.name for p in (tmp_path / "plots").iterdir()) == ["a+b-latency.png", "a+b-memory.png"]
+    assert {"a+b-latency.png", "a+b-memory.svg"} <= {path.name for path in (tmp_path / "plots").iterdir()}
 
 
 def test_markdown_goes_where_it_is_told(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+"""Results as one page of HTML that needs no network. Imports pandas, never torch."""

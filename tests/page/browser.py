@@ -1,0 +1,58 @@
+"""Pages of made-up rows, opened from disk in a headless Chromium, if there is one.
+
+python -m tests.page.browser page.html picture.png 1280 dark figure=memory
+"""
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.analysis.answer import answer
+from bench.analysis.cases import cases
+from bench.analysis.frame import from_rows
+from bench.analysis.tables import Table
+from bench.page.document import render
+from bench.results.columns import Row
+
+QUIETLY = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+
+
+def html(rows: Iterable[Row], tables: Sequence[Table] = (), baseline: str = "sdpa", title: str = "A title") -> str:
+    """The page of these rows."""
+    visits = from_rows(rows)
+    found = cases(visits)
+    return render(visits, found, answer(found, baseline), tables, baseline, title)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser, for playwright's synchronous interface. Skips the test where it or playwright is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIETLY))
+        yield browser
+        browser.close()
+
+
+def shoot(page: Path, picture: Path, width: int = 1280, theme: str = "light", choice: str = "") -> Path:
+    """A picture of the whole page in a window of this width, in pixels, with this choice in its address."""
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+        tab.goto(f"{page.resolve().as_uri()}#{choice}")
+        tab.wait_for_selector("#panels[data-drawn]")
+        tab.screenshot(path=picture, full_page="case=" not in choice)
+    return picture
+
+
+if __name__ == "__main__":
+    page, picture, width, theme, *choice = sys.argv[1:]
+    print(shoot(Path(page), Path(picture), int(width), theme, *choice))
