@@ -9,7 +9,7 @@ import argparse
 import io
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -75,19 +75,28 @@ def one_of(*accepted: str) -> Callable[[str], str]:
 def write(option: str, path: Path, text: str) -> Path:
     """Writes what an option asked for, and returns where; UserError where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"{option}: {path} cannot be written: {error.strerror}") from None
     return path
 
 
+def check_apart(option: str, path: Path, others: Iterable[str | Path]) -> None:
+    """UserError where a file that is to be written is one of others, that are read or written as well."""
+    if path.resolve() in {Path(other).resolve() for other in others}:
+        raise UserError(f"{option}: {path} is read, or written by another option; name another file")
+
+
 def check_writable(option: str, path: Path) -> None:
     """UserError where an option's file cannot be written, which is better known before the work than after it."""
+    new = not path.exists()
     try:
         with path.open("a", encoding="utf-8"):
             pass
     except OSError as error:
         raise UserError(f"{option}: {path} cannot be written: {error.strerror}") from None
+    if new:
+        path.unlink()
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:

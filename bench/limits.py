@@ -132,6 +132,7 @@ def main(argv: list[str]) -> int:
     if options.resume and not options.out:
         raise UserError("--resume: which file? add --out FILE")
     if options.markdown not in (None, "-"):
+        cli.check_apart("--markdown", Path(options.markdown), filter(None, (options.out, options.given)))
         cli.check_writable("--markdown", Path(options.markdown))
     if options.given:
         if options.out:
@@ -179,7 +180,8 @@ def _measure(server: Server, options: argparse.Namespace, variants: dict[str, Va
     status = _show(options, path, limits) if measured else 0
     print(f"written: {path}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     if interrupted:
-        print(f"interrupted; continue with the same command and: --out {path} --resume", file=sys.stderr)
+        limit = "" if options.memory else f" --memory {limits.memory_bytes}B"
+        print(f"interrupted; continue with the same command and:{limit} --out {path} --resume", file=sys.stderr)
         return cli.INTERRUPTED
     return status
 

@@ -73,7 +73,7 @@ def commit() -> str:
         return ""
 
 
-def same_environment(there: Environment, here: Environment, path: Path) -> None:
+def same_environment(there: Environment, here: Environment, path: Path, remedy: str = "name another --out") -> None:
     """Refuses to mix rows of two machines, torch releases, methods or commits in one file, naming what differs."""
     differs = [
         f"{f.name} is {getattr(here, f.name)!r} here, {getattr(there, f.name)!r} there"
@@ -81,6 +81,4 @@ def same_environment(there: Environment, here: Environment, path: Path) -> None:
         if getattr(here, f.name) != getattr(there, f.name)
     ]
     if differs:
-        raise UserError(
-            f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; name another --out, or add --append-anyway"
-        )
+        raise UserError(f"--resume: {path} was measured elsewhere: {'; '.join(differs)}; {remedy}")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import cli
 from bench.errors import UserError
+from bench.figures import processes
 from bench.models import Model, named
 from bench.plan.arguments import BASELINE
 
@@ -58,31 +60,48 @@ def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[
     a file that is no results CSV, and where the figures cannot be written (the rest is printed by then).
     """
     contents = _read(csvs, baseline, models)
-    _print(contents)
-    return _draw(contents, csvs, baseline)
+    with _figures(contents, csvs, baseline) as files:
+        _print(contents)
+    return files
 
 
 def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
+    _check(options)
+    if not options.no_figures:
+        processes.prepare()
     contents = _read(options.csvs, options.baseline, options.model)
     variants = sorted(contents.cases["variant"].unique())
     if options.baseline not in (*variants, BASELINE):
         raise UserError(f"--baseline: {options.baseline!r} is not in these results; accepted: {', '.join(variants)}")
     written = []
-    if options.markdown == "-":
-        sys.stdout.write(_markdown(contents))
-    else:
-        _print(contents)
-    if options.markdown not in (None, "-"):
-        written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
-    if options.html:
-        written.append(cli.write("--html", options.html, _page(contents, options.csvs, options.baseline)))
-    if not options.no_figures:
-        written += _draw(contents, options.csvs, options.baseline, options.figures)
+    with _figures(contents, options.csvs, options.baseline, options.figures, not options.no_figures) as files:
+        if options.markdown == "-":
+            sys.stdout.write(_markdown(contents))
+        else:
+            _print(contents)
+        if options.markdown not in (None, "-"):
+            written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
+        if options.html:
+            written.append(cli.write("--html", options.html, _page(contents, options.csvs, options.baseline)))
+    written += files
     if written:
         print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """UserError, before any work, for what could not be written after it."""
+    markdown = [options.markdown] if options.markdown not in (None, "-") else []
+    for option, paths, others in (("--markdown", markdown, []), ("--html", [options.html], markdown)):
+        for path in filter(None, paths):
+            cli.check_apart(option, Path(path), [*options.csvs, *others])
+            cli.check_writable(option, Path(path))
+    if options.html:
+        from bench.page.document import vega
+
+        vega()
 
 
 def _read(csvs: Sequence[str | Path], baseline: str, models: Sequence[Model]) -> Contents:
@@ -100,7 +119,7 @@ def _print(contents: Contents) -> None:
     print_notes(contents.heading, terminal)
     for paragraph in contents.answer:
         print_paragraph(paragraph, terminal)
-    for table in (*contents.measured, *contents.derived):
+    for table in (*contents.wholes, *contents.measured, *contents.derived):
         print_table(table, terminal)
 
 
@@ -111,7 +130,7 @@ def _markdown(contents: Contents) -> str:
     return (
         markdown_notes(contents.heading)
         + "".join(map(markdown_paragraph, contents.answer))
-        + "".join(map(markdown, (*contents.measured, *contents.derived)))
+        + "".join(map(markdown, (*contents.wholes, *contents.measured, *contents.derived)))
     )
 
 
@@ -120,23 +139,34 @@ def _page(contents: Contents, csvs: Sequence[str | Path], baseline: str) -> str:
     from bench.page.document import render
 
     c = contents
-    return render(c.visits, c.cases, c.answer, c.derived, baseline, title=_stem(csvs))
+    return render(c.visits, c.cases, c.answer, [*c.wholes, *c.derived], baseline, title=_stem(csvs))
 
 
-def _draw(contents: Contents, csvs: Sequence[str | Path], baseline: str, folder: Path | None = None) -> list[Path]:
-    """The figures written, named after the CSVs."""
+@contextmanager
+def _figures(
+    contents: Contents,
+    csvs: Sequence[str | Path],
+    baseline: str,
+    folder: Path | None = None,
+    wanted: bool = True,
+) -> Iterator[list[Path]]:
+    """The figures, if wanted, named after the CSVs; they are written by the end of the block."""
+    if not wanted:
+        yield []
+        return
     from bench.figures import drawings
 
     folder = Path(csvs[0]).parent if folder is None else folder
     try:
-        return drawings.write(contents.cases, contents.growths, folder, _stem(csvs), baseline)
-    except OSError as error:
-        reason = f"{error.filename or folder}: {error.strerror}"
-        raise UserError(f"no figures: {reason}; --figures takes a folder that can be written to") from None
+        with drawings.writing(contents.cases, contents.growths, folder, _stem(csvs), baseline) as files:
+            yield files
+    except drawings.NotWritten as error:
+        raise UserError(f"no figures: {error}; --figures takes a folder that can be written to") from None
 
 
 def _stem(csvs: Sequence[str | Path]) -> str:
-    return "+".join(Path(csv).stem for csv in csvs)[:100]
+    """What the files written are called: cut, for a name may have 255 bytes."""
+    return "+".join(Path(csv).stem for csv in csvs).encode(errors="replace")[:150].decode(errors="ignore")
 
 
 if __name__ == "__main__":

@@ -138,8 +138,9 @@ def _measure(server: Server, options: argparse.Namespace, run: Run, cases: Seque
     path = options.out or Path("results", "local", f"{run.name}-{run.machine.device}.csv")
     with Store(path, options.resume) as store:
         if store.rows:
+            there = store.rows[-1].environment
             if not options.append_anyway:
-                same_environment(store.rows[-1].environment, run.environment, path)
+                same_environment(there, run.environment, path, "name another --out, or add --append-anyway")
             run = replace(run, name=store.rows[-1].run)
         interrupted = not _run_rounds(server, options, run, cases, store)
         rows = list(store.rows)

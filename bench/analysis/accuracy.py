@@ -14,7 +14,8 @@ from bench.analysis.tables import Cell, Table
 from bench.analysis.text import length, plain, times
 
 _WHO = ("apart", "variant", "dtype")
-_NOTE = "of its budget, above 1 it is wrong; ≈ approximations have none, so their relative error itself is shown"
+_NOTE = "of its budget: above 1 it is wrong"
+_APPROXIMATE = "≈ approximations have no budget: their relative error itself is shown"
 
 
 def tables(cases: pd.DataFrame) -> list[Table]:
@@ -35,11 +36,11 @@ def _table(title: str, cases: pd.DataFrame) -> Table:
         name = ("" if all(case["exact"] for case in at.values()) else "≈ ") + plain(variant)
         rows.append((Cell(name), Cell(dtype), *(_cell(at[n]) if n in at else Cell("") for n in lengths)))
     header = ("variant", "dtype", *(length(*n) for n in lengths))
-    return Table(title, header, [rows], [Cell(_NOTE)])
+    return Table(title, header, [rows], [Cell(_NOTE), *([] if cases["exact"].all() else [Cell(_APPROXIMATE)])])
 
 
 def _cell(case: dict[str, Any]) -> Cell:
     if math.isnan(case["error_budget"]):
         return Cell(f"{case['error']:.1e}")
-    used = case["error"] / case["error_budget"]
+    used = case["error"] / case["error_budget"] if case["error_budget"] else math.inf
     return Cell(times(used), "bad" if used > 1 else "")

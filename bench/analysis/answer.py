@@ -1,9 +1,8 @@
 """The answer first: a paragraph a problem, in words, of what to use at which length and how far it goes.
 
 Only exact variants that were right are ranked, and only among those that solve the same problem. A variant is called
-the fastest at a length where the interval of its ratio to every other is clear of 1. The level of the intervals is
-raised with the number of the others, so that one false claim in twenty lengths is the most to expect. Where several
-are left, it is too close to call between them.
+the fastest at a length where the interval of its ratio to every other is clear of 1 (`bench.analysis.scatter.leaders`).
+Where several are left, it is too close to call between them, and the advice is to change as seldom as that allows.
 """
 
 from __future__ import annotations
@@ -19,14 +18,13 @@ import pandas as pd
 from bench.analysis.crossings import Crossing, crossings
 from bench.analysis.groups import PROBLEM, by, describe, groups, records, varying
 from bench.analysis.lengths import with_lengths
-from bench.analysis.scatter import Ratio, ratio, with_scatter
+from bench.analysis.scatter import Ratio, leaders, ratio, with_scatter
 from bench.analysis.tables import Cell
-from bench.analysis.text import TO, percent, plain, round_count, significant, size, times, tokens
+from bench.analysis.text import TO, percent, plain, round_count, round_outward, significant, size, times, tokens
 from bench.results.columns import FAILURES
 from variants.masks import Mask
 
 SAME_MEMORY = 1.02  # peaks that differ by less are alike
-_FALSE_CLAIMS = 0.05
 
 Case = dict[str, Any]
 
@@ -53,88 +51,88 @@ class _Field(NamedTuple):
 def answer(cases: pd.DataFrame, baseline: str) -> list[Paragraph]:
     """A paragraph for each problem: the fastest, where that changes, the leanest, how far each went, what was wrong."""
     axes = (*PROBLEM, *varying(cases))
-    fastest_of: dict[tuple[str, ...], dict[int, float]] = {}
+    fields: dict[tuple[str, ...], _Field] = {}
     paragraphs = []
-    for problem, group in groups(cases):
+    for problem, group in groups(cases):  # a mask without its window comes before the same with it
         for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            field = _field(part)
-            key = tuple(str(value) for axis, value in {**problem, "fixed": fixed}.items() if axis != "mask")
-            fastest_of[problem["mask"], *key] = {n: field.at(n)[0]["latency_ms"] for n in field.lengths}
+            rest = tuple(str(value) for axis, value in {**problem, "fixed": fixed}.items() if axis != "mask")
+            field = fields[problem["mask"], *rest] = _field(part)
+            wider = fields.get((str(_widened(problem["mask"])), *rest), field)
             title = " · ".join(filter(None, (describe(problem, axes), fixed)))
-            wider = (
-                fastest_of.get((widened, *key), {})
-                if (widened := str(_widened(problem["mask"]))) != problem["mask"]
-                else {}
-            )
             paragraphs.append(Paragraph(title, list(_lines(field, part, baseline, wider))))
     return paragraphs
 
 
-def leaders(cases: Sequence[Case]) -> list[str]:
-    """Of cases of one problem and length, those that may be the fastest: the one measured so, and whichever is not
-    clear of it."""
-    best, *others = sorted(cases, key=lambda case: (case["latency_ms"], case["variant"]))
-    level = 1 - _FALSE_CLAIMS / max(1, len(others))
-    close = [case["variant"] for case in others if not ratio(case, best, level).decided]
-    return [best["variant"], *close]
-
-
 def _field(part: pd.DataFrame) -> _Field:
-    ok = part[(part["status"] == "ok") & part["exact"]].drop_duplicates(["variant", "length"])
+    """What is ranked: a variant that is wrong at one length is trusted at none."""
+    wrong = part["variant"].isin(part["variant"][part["status"] == "wrong"])
+    ok = part[(part["status"] == "ok") & part["exact"] & ~wrong].drop_duplicates(["variant", "length"])
     found: dict[str, dict[int, Case]] = {}
     for case in records(ok, "variant", "length"):
         found.setdefault(case["variant"], {})[case["length"]] = case
     return _Field(found, sorted(ok["length"].unique().tolist()))
 
 
-def _lines(field: _Field, part: pd.DataFrame, baseline: str, wider: Mapping[int, float]) -> Iterator[Cell]:
+def _lines(field: _Field, part: pd.DataFrame, baseline: str, wider: _Field) -> Iterator[Cell]:
     if not field.lengths:
-        yield Cell("No exact variant gave a right answer in time.", "bad")
+        yield Cell("No exact variant has a time here.", "bad")
+    elif len(field.cases) == 1:
+        yield Cell(f"Only {plain(next(iter(field.cases)))} was measured, so there is nothing to rank.")
+    elif part["variance"].isna().all():
+        yield Cell("Each case was visited once, so nothing tells how far to trust the times: nothing is ranked.")
     else:
-        if part["variance"].isna().all() and len(field.cases) > 1:
-            yield Cell("Each case was visited once, so nothing tells how far to trust the times: nothing is ranked.")
-        else:
-            yield from map(Cell, _fastest(field, baseline))
-        yield from map(Cell, _approximations(field, part))
-        yield from map(Cell, _leanest(field, baseline))
+        yield from map(Cell, _fastest(field, baseline))
+    yield from map(Cell, _approximations(field, part))
+    yield from map(Cell, _leanest(field, baseline))
+    if wider is not field:
         yield from map(Cell, _saving(field, wider))
     yield from map(Cell, _reach(part))
     yield from _failures(part)
 
 
 def _fastest(field: _Field, baseline: str) -> Iterator[str]:
-    """Who is fastest over which lengths; then each change of the sole fastest, or its lead where there is none."""
+    """Who is fastest over which lengths; then each change of what is advised, or its lead where there is none."""
     at = {n: leaders(field.at(n)) for n in field.lengths}
     stretches = _stretches({n: tuple(sorted(names)) for n, names in at.items()})
     yield f"Fastest: {'; '.join(f'{_either(names)} {_over(found)}' for names, found in stretches)}."
-    chosen = _fewest(at, baseline)
-    for before, after in pairwise(chosen):
+    advised = _fewest(at, baseline)
+    for before, after in pairwise(advised):
         yield from _change(field, before, after)
-    if len(chosen) == 1:
+    if len(advised) == 1:
         yield from _lead(field, field.lengths[-1], baseline)
 
 
-def _fewest(at: Mapping[int, Sequence[str]], baseline: str) -> list[str]:
+class _Advice(NamedTuple):
+    """A variant that may be the fastest at each of these lengths."""
+
+    variant: str
+    lengths: list[int]
+
+
+def _fewest(at: Mapping[int, Sequence[str]], baseline: str) -> list[_Advice]:
     """The fewest variants that, one after the other, may be the fastest throughout; the baseline where it will do."""
-    chosen: list[str] = []
+    advised: list[_Advice] = []
     able: list[str] = []
-    for names in at.values():
+    for n, names in at.items():
         still = [name for name in able if name in names]
-        if not still:
-            chosen.append("")
+        lengths = advised.pop().lengths if still else []
         able = still or list(names)
-        chosen[-1] = baseline if baseline in able else able[0]
-    return chosen
+        advised.append(_Advice(baseline if baseline in able else able[0], [*lengths, n]))
+    return advised
 
 
-def _change(field: _Field, before: str, after: str) -> Iterator[str]:
-    """From which length on the one is to be used instead of the other."""
-    found = [c for c in crossings(field.cases[after], field.cases[before]) if c.one_is_faster]
-    if found:
-        last = max(set(field.cases[after]) & set(field.cases[before]))
-        lead = ratio(field.cases[before][last], field.cases[after][last])
-        words = _as_fast(lead) if lead.low > 1 else "too close to call"
-        yield f"From {about(found[-1])} on use {plain(after)} instead of {plain(before)}: {words} at {tokens(last)}."
+def _change(field: _Field, before: _Advice, after: _Advice) -> Iterator[str]:
+    """From which length on, and to which, the one is to be used instead of the other."""
+    old, new = field.cases[before.variant], field.cases[after.variant]
+    found = [crossing for crossing in crossings(new, old) if crossing.one_is_faster]
+    if not found:
+        return
+    crossing = min(found, key=lambda crossing: abs(math.log(crossing.tokens / after.lengths[0])))
+    leads = {n: ratio(old[n], new[n]) for n in after.lengths if n in old}
+    clear = [n for n, lead in leads.items() if lead.low > 1]
+    until = "on" if after.lengths[-1] == field.lengths[-1] else f"to {tokens(after.lengths[-1])}"
+    lead = f": {_as_fast(leads[clear[-1]])} at {tokens(clear[-1])}" if clear else ""
+    yield f"From {about(crossing)} {until} use {plain(after.variant)} instead of {plain(before.variant)}{lead}."
 
 
 def _lead(field: _Field, n: int, baseline: str) -> Iterator[str]:
@@ -148,8 +146,7 @@ def _lead(field: _Field, n: int, baseline: str) -> Iterator[str]:
 
 def about(crossing: Crossing) -> str:
     """A crossing in words: 2,900 tokens (2,600-3,300)."""
-    low, high = round_count(crossing.low), round_count(crossing.high)
-    return f"{round_count(crossing.tokens)} tokens ({low}{TO}{high})"
+    return f"{round_count(crossing.tokens)} tokens ({round_outward(crossing.low, crossing.high)})"
 
 
 def _as_fast(lead: Ratio) -> str:
@@ -191,25 +188,24 @@ def _smallest(cases: Sequence[Case]) -> tuple[str, ...]:
     return tuple(sorted(case["variant"] for case in known if case["peak_bytes"] <= SAME_MEMORY * least))
 
 
-def _saving(field: _Field, wider: Mapping[int, float]) -> Iterator[str]:
+def _saving(field: _Field, wider: _Field) -> Iterator[str]:
     """What the mask leaves of the work and of the time, beside the same mask without its window and global tokens."""
-    shared = [n for n in field.lengths if n in wider]
+    shared = [n for n in field.lengths if n in wider.lengths]
     if shared:
-        best = field.at(shared[-1])[0]
-        mask = Mask.parse(best["mask"])
-        sizes = best["seq_q"], best["seq_kv"]
-        pairs = mask.pairs(*sizes) / _widened(best["mask"]).pairs(*sizes)
-        spent = best["latency_ms"] / wider[shared[-1]]
-        yield (
-            f"The mask leaves {percent(pairs)} of {_widened(best['mask'])}'s pairs at {tokens(shared[-1])}, and its "
-            f"fastest variant takes {percent(spent)} of the time of the fastest there."
-        )
+        best, whole = field.at(shared[-1])[0], wider.at(shared[-1])[0]
+        spent = ratio(best, whole)
+        if not math.isnan(spent.low):
+            sizes = best["seq_q"], best["seq_kv"]
+            pairs = Mask.parse(best["mask"]).pairs(*sizes) / Mask.parse(whole["mask"]).pairs(*sizes)
+            yield (
+                f"At {tokens(shared[-1])} the mask leaves {percent(pairs)} of {whole['mask']}'s pairs, and "
+                f"{plain(best['variant'])} takes {percent(spent.value)} of the time of {plain(whole['variant'])} there."
+            )
 
 
 def _widened(mask: str) -> Mask:
-    """The mask without its window and global tokens; of a mask that has neither, none that was seen before it."""
-    parsed = Mask.parse(mask)
-    return replace(parsed, window=None, global_tokens=None)
+    """The mask without its window and global tokens."""
+    return replace(Mask.parse(mask), window=None, global_tokens=None)
 
 
 def _reach(part: pd.DataFrame) -> Iterator[str]:
@@ -222,7 +218,8 @@ def _reach(part: pd.DataFrame) -> Iterator[str]:
             last = int(ok["length"].max())
             after = own[own["length"] > last]
             stopped = f", then {after['status'].iloc[0]} ({plain(after['reason'].iloc[0])})" if len(after) else ""
-            reached.setdefault(f"{tokens(last)}{stopped}", []).append(plain(variant))
+            name = ("" if own["exact"].iloc[0] else "≈ ") + plain(variant)
+            reached.setdefault(f"{tokens(last)}{stopped}", []).append(name)
     full = reached.pop(tokens(longest), [])
     words = [f"{', '.join(names)} to {where}" for where, names in reached.items()]
     if words:
@@ -231,11 +228,13 @@ def _reach(part: pd.DataFrame) -> Iterator[str]:
 
 
 def _failures(part: pd.DataFrame) -> Iterator[Cell]:
-    """What is not ranked because it failed."""
+    """What failed, where and why; what was wrong anywhere is not ranked."""
     for variant, own in by(part[part["status"].isin(FAILURES)], "variant"):
-        at = ", ".join(tokens(n) for n in sorted(own["length"].unique()))
-        first = own.iloc[0]
-        yield Cell(f"Not counted: {plain(variant)}, {first['status']} at {at} ({plain(first['reason'])}).", "bad")
+        for status, failed in by(own, "status"):
+            for reason, same in by(failed, "reason"):
+                at = ", ".join(tokens(n) for n in sorted(same["length"].unique()))
+                words = "Not ranked, for it is wrong" if status == "wrong" else f"Status {status}"
+                yield Cell(f"{words} at {at}: {plain(variant)} ({plain(reason)}).", "bad")
 
 
 def _stretches(at: Mapping[int, tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[int]]]:

@@ -61,7 +61,9 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
         budget_used=(frame["error"] / frame["error_budget"]).fillna(frame["error"]),
     )
     grouped = visits.groupby("case")
-    result = grouped.agg(visits=("visited", "sum"), quiet=("quiet", "sum"))
+    result = grouped.agg(
+        visits=("visited", "sum"), quiet=("quiet", "sum"), declared_exponent=("declared_exponent", "max")
+    )
     result[[*_BYTES, *_CEILING]] = grouped[[*_BYTES, *_CEILING]].max()
     times = timed(visits).groupby("case")
     result[_OF_QUIET] = times.agg(dict.fromkeys(_OF_QUIET, "median") | {"tflops": "max"})
@@ -74,7 +76,7 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     errors = ["error", "error_budget"]
     result[errors] = _first(visits.sort_values("budget_used", ascending=False), errors)
     result.loc[result["status"] != "ok", _ONLY_IF_OK] = np.nan
-    return pd.concat([_first(visits, [*KEY, "declared_exponent"]), result], axis="columns").reset_index(drop=True)
+    return pd.concat([_first(visits, KEY), result], axis="columns").reset_index(drop=True)
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -24,8 +24,9 @@ class Contents:
 
     heading       where the cases were measured, and how quietly
     answer        a paragraph a problem
+    wholes        a table a model: what all its layers come to
     measured      a table a problem: each case's numbers
-    derived       tables of growth, of accuracy, and of whole models
+    derived       tables of growth and of accuracy
     """
 
     visits: pd.DataFrame
@@ -33,6 +34,7 @@ class Contents:
     growths: pd.DataFrame
     heading: list[Cell]
     answer: list[Paragraph]
+    wholes: list[Table]
     measured: list[Table]
     derived: list[Table]
 
@@ -47,6 +49,7 @@ def contents(visits: pd.DataFrame, baseline: str, models: Sequence[Model] = ()) 
         grown,
         heading=tables.heading(grouped, baseline),
         answer=answer(grouped, baseline),
+        wholes=stack.tables(grouped, models),
         measured=tables.tables(grouped, baseline),
-        derived=[*stack.tables(grouped, models), *scaling.tables(grouped, grown, baseline), *accuracy.tables(grouped)],
+        derived=[*scaling.tables(grouped, grown, baseline), *accuracy.tables(grouped)],
     )

@@ -1,10 +1,10 @@
 """Where one variant overtakes another: the length at which their latencies cross, with its interval.
 
 Between two measured lengths the logarithm of the ratio of two latencies is taken to be straight in the logarithm of the
-length. What is known of it at a length is a band, from the visits; an eighth of the larger second difference beside it,
-which is how far a smooth curve can be from its chord, is added to the band. The crossing is where the middle of the
-band is zero, its interval where the band holds zero, and there is one only between two lengths that lie on either side
-beyond doubt.
+length. What is known of it at a length is a band, from the visits, broadened by how far a curve that bends as the one
+through it and its neighbours does can be from the chords that meet there. The crossing is where the middle of the band
+is zero, its interval where the band holds zero, and there is one only between two lengths that lie on either side
+beyond doubt. Two lengths alone tell nothing of the bend: then the interval is all between them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Crossing(NamedTuple):
     one_is_faster: bool
 
 
-def crossings(one: Mapping[int, Case], other: Mapping[int, Case]) -> list[Crossing]:
-    """Every crossing of two variants on one problem, from their ok cases by length."""
+def crossings(one: Mapping[int, Case], other: Mapping[int, Case], level: float = 0.95) -> list[Crossing]:
+    """Every crossing of two variants on one problem, from their ok cases by length, with intervals of this level."""
     lengths = sorted(set(one) & set(other))
-    band = _band({n: ratio(one[n], other[n]) for n in lengths})
+    band = _band({n: ratio(one[n], other[n], level) for n in lengths})
     decided = [point for point in band if point.sign]
     return [_between(band, a, b) for a, b in pairwise(decided) if a.sign != b.sign]
 
@@ -75,8 +75,9 @@ def _between(band: Sequence[_Point], before: _Point, after: _Point) -> Crossing:
     """The crossing between two points of the band that lie on either side of zero."""
     part = [point for point in band if before.length <= point.length <= after.length]
     leaves, enters = ("high", "low") if before.sign < 0 else ("low", "high")
-    low = _zeros(part, leaves)[0]
-    high = _zeros(part, enters)[-1]
+    low, high = _zeros(part, leaves)[0], _zeros(part, enters)[-1]
+    if len(band) < 3:  # nothing tells how the curve bends between the two
+        low, high = before.length, after.length
     middle = _zeros(part, "middle")
     tokens = middle[len(middle) // 2]
     return Crossing(math.exp(tokens), math.exp(low), math.exp(high), one_is_faster=after.sign < 0)

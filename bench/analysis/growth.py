@@ -2,51 +2,57 @@
 
     cost(n) = fixed_cost + scale * n ** exponent,     fixed_cost >= 0
 
-Least squares of the logarithms, reweighted so that a stray length does not bend the rest (after Huber, Robust
-Statistics, 1981, section 7.8). The interval of the exponent is that of the profile: the exponents at which the other
-two can be chosen so that the fit is not significantly worse. It needs no linear approximation, and is wide, as it
-should be, where a fixed cost hides the growth. How far a length is off its law is told by the fit and by the visits;
-the larger counts, with its own degrees of freedom. tests/analysis/test_growth.py holds the coverage.
+Least squares of the logarithms, reweighted so that a length far off the others' law counts the less the farther it is
+off, and how many hardly count is told. The interval of the exponent is that of the profile: the exponents at which the
+other two can be chosen so that the fit is not significantly worse. It needs no linear approximation, and is wide, as it
+should be, where a fixed cost hides the growth. How far lengths are off their law is told by the fit and by the visits.
+The larger counts: the fit's with its own degrees of freedom, the visits' with those of both, for then the law holds.
+tests/analysis/test_growth.py holds the coverage.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.analysis.groups import AXES, by, groups
+from bench.analysis.groups import AXES, by, groups, records
 from bench.analysis.lengths import with_lengths
 from bench.analysis.scatter import with_scatter
 from bench.analysis.statistics import t_quantile
 
 FEWEST_LENGTHS = 4
-QUANTITIES = ("latency_ms", "peak_bytes")
 
 _PARAMETERS = 3
 _STEEPEST = 4.0
 _STRAY = 2.5  # times what is usual: residuals beyond weigh less
 _REWEIGHTINGS = 5
+_HARDLY = 0.25  # a weight below
 _EXACT = 1e-9  # a residual below is none
-_POINTS, _ROUNDS = 11, 5  # of a grid, and how often it is zoomed into
-_SHARES = np.concatenate([[0.0], np.logspace(-3, 3, 24)])
+_POINTS, _ROUNDS = 11, 5  # of a grid of exponents, and how often it is zoomed into
+_STEPS, _LONGEST_STEP = 4, 1.2  # towards the best share; a factor of 3, as far as the grid's points are apart
 
 Floats = NDArray[np.float64]
 
 
 class Growth(NamedTuple):
     """fixed_cost and scale in the cost's unit, at n tokens: fixed_cost + scale * n ** exponent; the exponent's 95 %
-    interval, low to high; and why there is no fit (then the numbers are NaN)."""
+    interval, low to high; how many lengths are so far off that they hardly count; and why there is no fit (then what is
+    not known is NaN)."""
 
     exponent: float = math.nan
     low: float = math.nan
     high: float = math.nan
     fixed_cost: float = math.nan
     scale: float = math.nan
+    strays: int = 0
     reason: str = ""
 
 
@@ -60,22 +66,29 @@ def growths(cases: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for problem, group in groups(cases):
         for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            for variant, own in by(part, "variant"):
-                same = {**problem, "fixed": fixed, "variant": variant, "exact": bool(own["exact"].iloc[0])}
-                rows += [{**same, **found} for found in _of_series(own)]
+            for variant, own in groupby(records(part, "variant", "length"), key=itemgetter("variant")):
+                series = list(own)
+                same = {**problem, "fixed": fixed, "variant": variant, "exact": series[0]["exact"]}
+                rows += [{**same, **found} for found in (_of_latency(series), _of_memory(series))]
     return pd.DataFrame(rows, columns=[*axes, "fixed", "variant", "exact", "quantity", "lengths", *Growth._fields])
 
 
-def _of_series(cases: pd.DataFrame) -> list[dict[str, Any]]:
-    """The fits of one variant on one problem, from its cases at all lengths."""
-    found = []
-    for quantity in QUANTITIES:
-        known = cases[cases[quantity] > 0].drop_duplicates("length")
-        repeated = known[known["repeats"] > 0] if quantity == "latency_ms" else known[:0]
-        variance = float(repeated["variance"].mean()) if len(repeated) else 0.0
-        growth = fit(known["length"].to_list(), known[quantity].to_list(), variance, int(repeated["repeats"].sum()))
-        found.append({"quantity": quantity, "lengths": len(known), **growth._asdict()})
-    return found
+def _of_latency(series: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The fit of one variant on one problem, through means over visits: those are what the variance is of."""
+    known = {case["length"]: case for case in series if case["latency_ms"] > 0}
+    variances = [case["variance"] for case in known.values() if case["variance"] >= 0]
+    repeats = int(sum(case["repeats"] for case in known.values()))
+    means = {n: math.exp(case["centre"]) for n, case in known.items()}
+    return _found("latency_ms", means, *((fmean(variances), repeats) if variances else (0.0, 0)))
+
+
+def _of_memory(series: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return _found("peak_bytes", {case["length"]: case["peak_bytes"] for case in series if case["peak_bytes"] > 0})
+
+
+def _found(quantity: str, costs: Mapping[int, float], variance: float = 0.0, freedom: int = 0) -> dict[str, Any]:
+    growth = fit(list(costs), list(costs.values()), variance, freedom)
+    return {"quantity": quantity, "lengths": len(costs), **growth._asdict()}
 
 
 def fit(lengths: Sequence[float], costs: Sequence[float], variance: float = 0.0, freedom: int = 0) -> Growth:
@@ -86,46 +99,51 @@ def fit(lengths: Sequence[float], costs: Sequence[float], variance: float = 0.0,
     """
     if len(lengths) < FEWEST_LENGTHS:
         return Growth(reason=f"{len(lengths)} lengths, and a fit wants {FEWEST_LENGTHS} at least")
-    law = _Law(np.asarray(lengths, dtype=float), np.log(np.asarray(costs, dtype=float))).robust()
-    exponent, share, misfit = law.best()
+    law, best = _Law(np.asarray(lengths, dtype=float), np.log(np.asarray(costs, dtype=float))).robust()
+    exponent, share, misfit = best
     left = max(1, int(law.weights.sum()) - _PARAMETERS)
     from_fit = misfit / left
     if from_fit < variance:
         allowed = variance * t_quantile(0.975, left + freedom) ** 2
     else:
         allowed = from_fit * t_quantile(0.975, left) ** 2
-    low, high = (law.bound(exponent, end, misfit + allowed) for end in (0.0, _STEEPEST))
-    if low <= 0 or high >= _STEEPEST:
+    low, high = (law.bound(best, end, allowed) for end in (0.0, _STEEPEST))
+    if low <= 0 and high >= _STEEPEST:
         return Growth(reason="the numbers leave open how it grows")
-    return Growth(exponent, low, high, *law.costs(exponent, share))
+    if low <= 0:
+        return Growth(low=0.0, high=high, reason=f"it need not grow at all, and grows as n^{high:.2f} at most")
+    if high >= _STEEPEST:
+        return Growth(low=low, reason=f"it grows as n^{low:.2f} at least")
+    return Growth(exponent, low, high, *law.costs(exponent, share), strays=int((law.weights < _HARDLY).sum()))
 
 
 class _Law:
     """The weighted sum of squares over exponent and share, the fixed cost over the rest at the least length.
 
-    Given these two the best scale is a mean of logarithms, so two parameters are left, which are searched on grids
-    that are zoomed into around their best points.
+    Given these two the best scale is a mean of logarithms. The exponent is searched on a grid that is zoomed into.
     """
 
     def __init__(self, lengths: Floats, logs: Floats, weights: Floats | None = None) -> None:
         self._lengths, self._logs = lengths, logs
+        self._relative = lengths / lengths.min()
         self.weights = np.ones_like(logs) if weights is None else weights
+        # Up to the share beside which the steepest law would hardly show.
+        most = max(3.0, _STEEPEST * math.log10(lengths.max() / lengths.min()) + 1)
+        self._shares = np.concatenate([[0.0], np.logspace(-3, most, int(2 * (3 + most)))])
 
-    def robust(self) -> _Law:
-        """Reweighted. What is usual is told by a residual of middling size, which a stray one does not move."""
-        law, usual_at = self, -((len(self._logs) - _PARAMETERS) // 2 + 1)
+    def robust(self) -> tuple[_Law, tuple[float, float, float]]:
+        """Reweighted, with its best point. What is usual is told by a residual of middling size, which a stray one does
+        not move."""
+        law, best, usual_at = self, self.best(), -((len(self._logs) - _PARAMETERS) // 2 + 1)
         for _ in range(_REWEIGHTINGS):
-            exponent, share, _ = law.best()
-            apart = law._logs - law._shape(np.array([[exponent]]), np.array([[share]]))[0, 0]
-            residuals = np.abs(apart - np.average(apart, weights=law.weights))
+            residuals = np.abs(law._centred(self._logs - np.log(best[1] + self._relative ** best[0])))
             usual = max(np.sort(residuals)[usual_at], _EXACT)
-            before, law = (
-                law.weights,
-                _Law(self._lengths, self._logs, np.minimum(1.0, (_STRAY * usual / (residuals + _EXACT)) ** 2)),
-            )
-            if np.allclose(before, law.weights, atol=0.01):
+            weights = np.minimum(1.0, (_STRAY * usual / (residuals + _EXACT)) ** 2)
+            if np.allclose(law.weights, weights, atol=0.01):
                 break
-        return law
+            law = _Law(self._lengths, self._logs, weights)
+            best = law.best()
+        return law, best
 
     def best(self) -> tuple[float, float, float]:
         """(exponent, share, sum of squares) where the last is least."""
@@ -137,46 +155,51 @@ class _Law:
             exponents = np.linspace(exponents[max(at - 1, 0)], exponents[min(at + 1, _POINTS - 1)], _POINTS)
         return found
 
-    def bound(self, exponent: float, end: float, allowed: float) -> float:
-        """How far from its best towards `end` the exponent can go until the sum of squares exceeds what is allowed."""
-        inside, outside = exponent, end
-        for _ in range(_ROUNDS):
+    def bound(self, best: tuple[float, float, float], end: float, allowed: float) -> float:
+        """How far from its best towards `end` the exponent can go until the sum of squares grows by what is allowed.
+
+        The root of the growth is all but straight, so that the last step is interpolated.
+        """
+        (inside, _, least), outside, root = best, end, math.sqrt(allowed)
+        for _ in range(2):
             exponents = np.linspace(inside, outside, _POINTS)
-            beyond = self._profile(exponents)[0] > allowed
-            if not beyond[1:].any():
+            roots = np.sqrt(np.maximum(self._profile(exponents)[0] - least, 0.0))
+            beyond = roots[1:] > root
+            if not beyond.any():
                 return outside
-            first = max(1, int(beyond.argmax()))
-            inside, outside = float(exponents[first - 1]), float(exponents[first])
-        return outside
+            at = int(beyond.argmax())
+            inside, outside = float(exponents[at]), float(exponents[at + 1])
+        low, high = roots[at : at + 2]
+        return inside + (outside - inside) * float((root - low) / (high - low))
 
     def costs(self, exponent: float, share: float) -> tuple[float, float]:
         """(fixed cost, scale), in the cost's unit."""
-        apart = self._logs - self._shape(np.array([[exponent]]), np.array([[share]]))[0, 0]
+        apart = self._logs - np.log(share + self._relative**exponent)
         level = math.exp(np.average(apart, weights=self.weights))
         return level * share, level / float(self._lengths.min()) ** exponent
 
     def _profile(self, exponents: Floats) -> tuple[Floats, Floats]:
-        """The least sum of squares at each exponent, and the share that gives it."""
-        rows = np.arange(len(exponents))
-        shares = np.broadcast_to(_SHARES, (len(exponents), len(_SHARES)))
-        for _ in range(_ROUNDS):
-            misfits = self._misfits(exponents, shares)
-            at = misfits.argmin(axis=1)
-            last = shares.shape[1] - 1
-            low, high = shares[rows, np.maximum(at - 1, 0)], shares[rows, np.minimum(at + 1, last)]
-            best, least = shares[rows, at], misfits[rows, at]
-            shares = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _POINTS)
-        return least, best
+        """The least sum of squares at each exponent, and the share that gives it: the best of a grid, improved by
+        Gauss and Newton's steps in its logarithm."""
+        powers = self._relative ** exponents[:, None]
+        grid = self._misfits(self._shares[:, None] + powers[:, None, :])
+        at = grid.argmin(axis=1)
+        best, least = self._shares[at], grid[np.arange(len(at)), at]
+        share = np.maximum(best, self._shares[1])
+        for _ in range(_STEPS):
+            inner = share[:, None] + powers
+            apart, slope = self._centred(self._logs - np.log(inner)), self._centred(share[:, None] / inner)
+            step = (apart * slope) @ self.weights / np.maximum((slope**2) @ self.weights, _EXACT**2)
+            share = share * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
+        misfit = self._misfits(share[:, None] + powers)
+        better = misfit < least
+        return np.where(better, misfit, least), np.where(better, share, best)
 
-    def _misfits(self, exponents: Floats, shares: Floats) -> Floats:
-        """Sums of squares (exponents, shares), a row of shares an exponent."""
-        apart = self._logs - self._shape(exponents[:, None], shares)
-        centre = apart @ (self.weights / self.weights.sum())
-        found: Floats = ((apart - centre[..., None]) ** 2) @ self.weights
+    def _misfits(self, shape: Floats) -> Floats:
+        """Sums of squares at the best scale, of laws (..., lengths) known but for that."""
+        found: Floats = self._centred(self._logs - np.log(shape)) ** 2 @ self.weights
         return found
 
-    def _shape(self, exponents: Floats, shares: Floats) -> Floats:
-        """The logarithm of the law but for its scale, (exponents, shares, lengths)."""
-        relative = self._lengths / self._lengths.min()
-        found: Floats = np.log(shares[..., None] + relative ** exponents[..., None])
+    def _centred(self, values: Floats) -> Floats:
+        found: Floats = values - (values @ self.weights)[..., None] / self.weights.sum()
         return found

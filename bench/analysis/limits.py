@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bench.analysis.groups import PROBLEM, by, describe, groups, records, varying
-from bench.analysis.lengths import with_lengths
 from bench.analysis.tables import Cell, Table, outcomes
 from bench.analysis.text import percent, plain, significant, size
 from bench.results.columns import FAILURES
@@ -74,8 +73,15 @@ def limit_tables(cases: pd.DataFrame, limits: Limits) -> list[Table]:
     return [
         _table(describe(problem, axes) + (f" · {fixed}" if fixed else ""), part, limits)
         for problem, group in groups(cases)
-        for fixed, part in by(with_lengths(group), "fixed")
+        for fixed, part in by(_with_fixed(group), "fixed")
     ]
+
+
+def _with_fixed(cases: pd.DataFrame) -> pd.DataFrame:
+    """The cases with the number of queries in words where it is `fixed`. A search may pass a length like it."""
+    crossed = set(cases["seq_q"][cases["seq_q"] != cases["seq_kv"]])
+    fixed = "seq_q " + cases["seq_q"].astype(str)
+    return cases.assign(fixed=fixed.where(cases["seq_q"].isin(crossed), ""))
 
 
 def statement(limits: Limits) -> Cell:

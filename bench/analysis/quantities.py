@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.cases import CASE, ENVIRONMENT
-from bench.analysis.groups import records
+from bench.analysis.groups import groups, records
 from bench.analysis.scatter import Ratio, ratio, with_scatter
 from bench.analysis.text import plain
 
@@ -45,7 +45,7 @@ def with_speedups(cases: pd.DataFrame, baseline: str) -> pd.DataFrame:
     NaN where the baseline has no latency, or is an approximation. The interval is NaN where one of the two was visited
     once, and for the baseline itself.
     """
-    scattered = with_scatter(cases)
+    scattered = pd.concat([with_scatter(group) for _, group in groups(cases)]).reindex(cases.index)
     known = scattered.assign(variance=scattered["variance"].where(cases["low_ms"] > 0))  # with_scatter guesses others
     is_reference = (cases["variant"] == baseline) & cases["exact"] & (cases["status"] == "ok")
     reference = {_problem(case): case for case in records(known[is_reference])}

@@ -10,9 +10,8 @@ from dataclasses import fields
 from typing import Any
 
 from variants.masks import Mask
-from variants.problem import Problem
+from variants.problem import ITEM_BYTES, Problem
 
-_ELEMENT_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _SIZES = ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")
 
 
@@ -36,7 +35,7 @@ def least_bytes(case: Mapping[Any, Any]) -> int:
         vectors += (
             2 * queries + 2 * problem.kv_heads * problem.seq_kv
         )  # dK and dV of keys unseen are zeros, but written
-    return vectors * problem.batch * problem.head_dim * _ELEMENT_BYTES[problem.dtype]
+    return vectors * problem.batch * problem.head_dim * ITEM_BYTES[problem.dtype]
 
 
 def bound(flop_per_byte: float, ceiling_tflops: float, copy_gb_s: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -14,11 +15,20 @@ from bench.analysis.growth import Growth, fit
 from bench.analysis.lengths import with_lengths
 from bench.analysis.scatter import ratio, with_scatter
 from bench.analysis.tables import Cell, Table
-from bench.analysis.text import TO, plain, round_count, times, tokens
+from bench.analysis.text import TO, plain, round_count, round_outward, times, tokens
 from variants.masks import Mask
 
 # Of an exponent: caches and page faults alone moved that of right and linear variants by up to 0.1 here.
 SLACK = 0.15
+
+# By which lengths it is faster at (1), slower (-1) or neither beyond doubt (0).
+_ONE_SIDED = {
+    frozenset({0}): "too close to call",
+    frozenset({1}): "everywhere",
+    frozenset({-1}): "nowhere",
+    frozenset({0, 1}): "where it can be told",
+    frozenset({0, -1}): "nowhere that can be told",
+}
 
 Case = Mapping[str, Any]
 
@@ -97,24 +107,20 @@ def _power(growth: Mapping[str, Any]) -> tuple[Cell, Cell]:
 def _faster(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
     """Over which lengths it is faster than the baseline: "from 690 (600-810)", "everywhere", "nowhere"."""
     shared = sorted(set(own) & set(reference))
-    ratios = [ratio(reference[n], own[n], level=1 - 0.05 / len(shared)) for n in shared]
+    level = 1 - 0.05 / max(1, len(shared))
+    ratios = [ratio(reference[n], own[n], level) for n in shared]
+    if not any(r.low > 0 for r in ratios):
+        return "not told by one visit" if shared else ""
     signs = {1 if r.low > 1 else -1 if r.high < 1 else 0 for r in ratios}
-    if signs <= {0}:
-        return "too close to call" if shared else ""
-    if signs == {1}:
-        return "everywhere"
-    if 1 not in signs:
-        return "nowhere"
-    if -1 not in signs:
-        return "where it can be told"
-    changes = crossings({n: own[n] for n in shared}, {n: reference[n] for n in shared})
+    if words := _ONE_SIDED.get(frozenset(signs)):
+        return words
+    changes = crossings({n: own[n] for n in shared}, {n: reference[n] for n in shared}, level)
     told = (f"{'from' if change.one_is_faster else 'up to'} {_around(change)}" for change in changes)
     return ", ".join(told) or "at some, unclear from where"
 
 
 def _around(change: Crossing) -> str:
-    near, low, high = (round_count(count) for count in (change.tokens, change.low, change.high))
-    return f"{near} ({low}{TO}{high})"
+    return f"{round_count(change.tokens)} ({round_outward(change.low, change.high)})"
 
 
 def _at_the_longest(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
@@ -133,20 +139,33 @@ def _remarks(name: str, own: Mapping[int, Case], grown: Mapping[tuple[str, str],
         growth = grown.get((name, quantity))
         if growth is None:
             continue
-        if growth["reason"]:
-            yield Cell(f"{plain(name)}: no fit of its {word}: {growth['reason']}")
-        elif growth["low"] > declared + SLACK:
+        if growth["low"] > declared + SLACK:
             yield Cell(f"{plain(name)} is registered as n^{declared:g}, but its {word} grows as {_told(growth)}", "bad")
+        elif growth["reason"]:
+            yield Cell(f"{plain(name)}: no fit of its {word}: {growth['reason']}")
         elif quantity == "latency_ms" and _exact(own) and growth["low"] > (asked := _asked(own)).high + SLACK:
             work = f"the pairs that its mask shows as n^{asked.exponent:.2f}"
             yield Cell(f"{plain(name)}: its time grows as {_told(growth)}, {work}")
+        if growth["strays"]:
+            yield Cell(
+                f"{plain(name)}: {growth['strays']} of {growth['lengths']} lengths are far off the law of its {word}, "
+                "and hardly count"
+            )
 
 
 def _told(growth: Mapping[str, Any]) -> str:
+    if growth["reason"]:
+        return f"n^{growth['low']:.2f} at least"
     return f"n^{growth['exponent']:.2f} ({growth['low']:.2f}{TO}{growth['high']:.2f})"
 
 
 def _asked(own: Mapping[int, Case]) -> Growth:
     """How the visible pairs grow over the same lengths, by the same fit."""
-    pairs: Sequence[int] = [Mask.parse(case["mask"]).pairs(case["seq_q"], case["seq_kv"]) for case in own.values()]
-    return fit(list(own), pairs)
+    mask = next(iter(own.values()))["mask"]
+    return _fit_of_pairs(mask, tuple((n, case["seq_q"], case["seq_kv"]) for n, case in own.items()))
+
+
+@cache
+def _fit_of_pairs(mask: str, sizes: tuple[tuple[int, int, int], ...]) -> Growth:
+    """Of (length, queries, keys): the same for every variant."""
+    return fit([n for n, _, _ in sizes], [Mask.parse(mask).pairs(n_q, n_kv) for _, n_q, n_kv in sizes])

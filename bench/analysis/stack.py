@@ -1,8 +1,8 @@
 """What all attention layers of a model come to, from the rows of its kinds of layers: time, memory, what is missing.
 
 Layers of one kind are one measurement, taken as often as there are layers; kinds are added up. So are the ends of their
-95 % intervals. That assumes nothing of how the kinds' errors hang together: measured in one run on one machine, they
-share its state, and the root of summed squares, which is narrower, would take them for independent.
+95 % intervals, which keeps their level however normal errors of the kinds hang together: measured in one run on one
+machine, they share its state, and the root of summed squares, which is narrower, would take them for independent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from bench.analysis.cases import ENVIRONMENT
@@ -154,7 +155,7 @@ def _whole(kinds: Sequence[Attention], cases: Sequence[Mapping[str, Any]]) -> _W
         ms=total("latency_ms"),
         low_ms=total("low_ms"),
         high_ms=total("high_ms"),
-        peak_bytes=max(case["peak_bytes"] for case in cases),
+        peak_bytes=float(np.max([case["peak_bytes"] for case in cases])),  # NaN if one is not known
         saved_bytes=total("saved_bytes"),
     )
 

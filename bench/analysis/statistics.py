@@ -1,4 +1,4 @@
-"""Intervals of measured times."""
+"""Intervals of measured times, and the functions that they need, where SciPy would take a second to load."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 from functools import cache
+
+_ASYMPTOTIC = 12.0  # from here on the first terms of the series are right to twelve digits
 
 
 @cache
@@ -47,3 +49,30 @@ def log_t_interval(medians: Sequence[float]) -> tuple[float, float]:
     centre = statistics.fmean(logs)
     reach = t_quantile(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(centre - reach), math.exp(centre + reach)
+
+
+def digamma(x: float) -> float:
+    """The derivative of the gamma function's logarithm, for x above zero; Abramowitz and Stegun, 6.3.5 and 6.3.18."""
+    below = 0.0
+    while x < _ASYMPTOTIC:
+        below, x = below + 1 / x, x + 1
+    square = x**-2
+    return math.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240))) - below
+
+
+def trigamma(x: float) -> float:
+    """The derivative of digamma, for x above zero; Abramowitz and Stegun, 6.4.6 and 6.4.12."""
+    below = 0.0
+    while x < _ASYMPTOTIC:
+        below, x = below + x**-2, x + 1
+    square = x**-2
+    series = square * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
+    return (1 + 0.5 / x + series) / x + below
+
+
+def inverse_trigamma(value: float) -> float:
+    """The x at which trigamma, which falls, has this value above zero; by bisection."""
+    low, high = 0.5 / value, 1 / value + 1 / math.sqrt(value)  # trigamma lies between 1 / x and 1 / x + 1 / x ** 2
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if trigamma(middle) > value else (low, middle)
+    return high

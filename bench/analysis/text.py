@@ -51,6 +51,12 @@ def round_count(count: float) -> str:
     return f"{float(f'{count:.2g}'):,.0f}"
 
 
+def round_outward(low: float, high: float) -> str:
+    """An interval of such numbers, none of which is lost by rounding: 2,600-3,300."""
+    units = [10 ** max(0, math.floor(math.log10(count)) - 1) for count in (low, high)]
+    return f"{math.floor(low / units[0]) * units[0]:,}{TO}{math.ceil(high / units[1]) * units[1]:,}"
+
+
 def length(seq_q: int, seq_kv: int) -> str:
     """The length n, or n_q by n_kv where they differ."""
     return str(seq_q) if seq_q == seq_kv else f"{seq_q} {CROSS} {seq_kv}"

@@ -21,7 +21,7 @@ from bench.analysis.quantities import Quantity
 from bench.analysis.text import length
 from bench.figures import marks
 from bench.figures.labels import End, end_labels
-from bench.figures.panels import first_panels
+from bench.figures.panels import ROWS_BY_AXIS, first_panels
 from bench.figures.scales import scale_counts, scale_dtypes, scale_lengths, scale_values
 from bench.figures.sheet import GREY, finish, fullest, grid, named, order, small_print
 
@@ -33,7 +33,12 @@ Numbers = npt.NDArray[np.float64]
 
 def draw(data: pd.DataFrame, quantity: Quantity, axis: str = "length", notes: Iterable[str] = ()) -> Figure:
     """The figure of a quantity against this axis, in the style that is set; `data` has a `panel` and an `x`."""
-    shown, left_out = first_panels(data[data["status"] != "unsupported"])
+    shown = data[data["status"] != "unsupported"]
+    told = (shown[quantity.column] > 0).groupby(shown["panel"]).transform("any")
+    shown, left_out = first_panels(
+        pd.concat([shown[told], shown[~told]]),  # empty panels are the first to go
+        *(() if axis == "length" else (ROWS_BY_AXIS,)),
+    )
     marked = marks.marked(shown, quantity.column)
     look, share = looks(shown["variant"]), marks.room(marked)
     sheet = grid(shown, fullest(shown), _x_label(shown, axis), quantity.label)

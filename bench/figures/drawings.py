@@ -4,6 +4,7 @@ with the length, the roofline, and errors beside their budgets (seaborn)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis.quantities import ERROR, LATENCY, MEMORY, Quantity, speedup, with_budget_used, with_speedups
 from bench.analysis.text import plain
-from bench.figures import curves, exponents, roofs
+from bench.figures import curves, exponents, processes, roofs
 from bench.figures.panels import by_axis, by_length, swept, titled
 from bench.figures.sheet import STYLE
 
@@ -26,28 +27,47 @@ _SAVED: dict[str, dict[str, Any]] = {  # the same bytes from the same cases: no 
 }
 
 
+class NotWritten(Exception):
+    """A file could not be written; the text names it and says why."""
+
+
 def write(cases: pd.DataFrame, growths: pd.DataFrame, folder: Path, stem: str, baseline: str) -> list[Path]:
-    """The files written, each as .png and .svg, less those that would be empty. OSError.
+    """Writes all figures, and returns the files. NotWritten."""
+    with writing(cases, growths, folder, stem, baseline) as files:
+        return files
+
+
+@contextmanager
+def writing(cases: pd.DataFrame, growths: pd.DataFrame, folder: Path, stem: str, baseline: str) -> Iterator[list[Path]]:
+    """The files that are written beside the block, each as .png and .svg, less those that would be empty. NotWritten.
 
     <stem>-latency, -memory, -speedup  against the length, and -by-<axis> for each other axis that was swept
     <stem>-growth                      exponents in the length, of `growths`
     <stem>-roofline                    rates against arithmetic intensity
     <stem>-error                       errors as shares of their budgets
     """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(f"{error.filename or folder}: {error.strerror}") from None
+    todo = {folder / f"{stem}-{name}": draw for name, draw in drawings(cases, growths, baseline)}
+    with processes.running(partial(_save, draw, path) for path, draw in todo.items()):
+        yield [path.with_name(f"{path.name}.{ending}") for path in todo for ending in _SAVED]
+
+
+def _save(draw: Callable[[], Figure], path: Path) -> None:
+    """Draws a figure, and saves it in every format."""
     mpl.use("Agg")  # files only, whatever display there is
-    folder.mkdir(parents=True, exist_ok=True)
     style: Any = {**sns.axes_style("whitegrid"), **STYLE}
-    written = []
-    for name, draw in drawings(cases, growths, baseline):
-        with mpl.rc_context(style):
-            figure = draw()
-            try:
-                for ending, how in _SAVED.items():
-                    written.append(folder / f"{stem}-{name}.{ending}")
-                    figure.savefig(written[-1], **how)
-            finally:
-                plt.close(figure)
-    return written
+    with mpl.rc_context(style):
+        figure = draw()
+        try:
+            for ending, how in _SAVED.items():
+                figure.savefig(path.with_name(f"{path.name}.{ending}"), **how)
+        except OSError as error:
+            raise NotWritten(f"{error.filename or path}: {error.strerror}") from None
+        finally:
+            plt.close(figure)
 
 
 def drawings(cases: pd.DataFrame, growths: pd.DataFrame, baseline: str) -> Iterator[tuple[str, Callable[[], Figure]]]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.analysis.identity import Look, looks
+from bench.analysis.text import plain
 from bench.figures.labels import readable
 from bench.figures.panels import first_panels
 from bench.figures.sheet import GREY, finish, grid, named, order, small_print
@@ -48,7 +49,8 @@ def draw(data: pd.DataFrame, notes: Iterable[str] = ()) -> Figure:
 def missing(growths: pd.DataFrame) -> list[str]:
     """What has no fit, and why: "no exponent: naive, sdpa (2 lengths, ...)"."""
     left_out = growths[growths["exponent"].isna() & (growths["lengths"] > 0)]
-    parts = [f"{', '.join(sorted(set(own['variant'])))} ({reason})" for reason, own in left_out.groupby("reason")]
+    named = left_out.assign(variant=left_out["variant"].map(plain)).groupby("reason")["variant"]
+    parts = [f"{', '.join(sorted(set(variants)))} ({reason})" for reason, variants in named]
     return [f"no exponent in some panel: {'; '.join(parts)}"] if parts else []
 
 

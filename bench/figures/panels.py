@@ -13,7 +13,8 @@ from variants.problem import DTYPES
 
 SWEEPABLE = ("heads", "kv_heads", "batch", "head_dim", "dtype")  # what a figure may have on its x axis but the length
 
-_MOST_COLUMNS, _MOST_ROWS = 3, 4
+_MOST_COLUMNS, _MOST_ROWS = 3, 3
+ROWS_BY_AXIS = 1  # one look at what heads, batch and so on do; the lengths are what matters
 
 
 def by_length(cases: pd.DataFrame) -> pd.DataFrame:
@@ -58,9 +59,9 @@ def titled(cases: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def first_panels(data: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The cases of the first panels, as many as a figure takes, and how many panels that leaves out."""
-    titles, most = data["panel"].unique(), _MOST_ROWS * columns(data)
+def first_panels(data: pd.DataFrame, rows: int = _MOST_ROWS) -> tuple[pd.DataFrame, int]:
+    """The cases of the first panels, as many as so many rows take, and how many panels that leaves out."""
+    titles, most = data["panel"].unique(), rows * columns(data)
     return data[data["panel"].isin(titles[:most])], max(len(titles) - most, 0)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from bench.analysis.text import size, tokens
+from bench.analysis.text import significant, size, tokens
 from variants.problem import DTYPES
 
 _MOST_TICKS = 7
@@ -57,6 +57,10 @@ def scale_values(axes: Axes, low: float, high: float, unit: str, room: float) ->
         axes.yaxis.set_major_locator(LogLocator(base=10, subs=steps))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{unit}"))
     axes.yaxis.set_minor_locator(NullLocator())
+    if not any(bottom <= tick <= top for tick in axes.get_yticks()):  # between two round numbers
+        axes.yaxis.set_major_locator(FixedLocator(sorted({low, high})))
+        write = size if unit == "bytes" else lambda value: f"{significant(value)}{unit}"
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
 
 
 def _scale_x(axes: Axes, values: Sequence[float], ticks: Sequence[float]) -> None:

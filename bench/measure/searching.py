@@ -22,6 +22,7 @@ from variants.registry import Variant
 HOPELESS = 3  # times the limit of time: a call that is predicted to take longer is not tried
 
 _GIB = 2**30
+_OF_ITS_LIMITS = ("skipped", "timeout")  # what another limit, or more free memory, would have let come to an end
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class Searching:
         length, fitted = next(steps), False
         while True:
             case = at(length)
-            row = self.known.get(case)
-            if row is None:
-                row = self._row(case, prospect.objection(length))
+            row, objection = self.known.get(case), prospect.objection(length)
+            if row is None or (row.facts.status in _OF_ITS_LIMITS and objection is None):
+                row = self._row(case, objection, visit=1 + (row.visit if row else 0))
                 yield row
             exceeded = self.limits.exceeded(row.flat())
             fitted |= not exceeded
@@ -78,7 +79,7 @@ class Searching:
     def _refusal(self, case: Case) -> str | None:
         return self.variants[case.variant].refusal(case.problem(), self.machine, case.direction)
 
-    def _row(self, case: Case, objection: str | None) -> Row:
+    def _row(self, case: Case, objection: str | None, visit: int) -> Row:
         """The row of a try, which is made unless something speaks against it."""
         started, before, visit_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic(), None
         if reason := self._refusal(case):
@@ -88,8 +89,8 @@ class Searching:
         else:
             facts = self.execute(case)
             visit_s = round(time.monotonic() - before, 3)
-        exact = self.variants[case.variant].exact
-        return Row(case, facts, self.environment, self.name, 1, started, visit_s, exact)
+        variant = self.variants[case.variant]
+        return Row(case, facts, self.environment, self.name, visit, started, visit_s, variant.exact, variant.exponent)
 
 
 def _at(start: Case, length: int) -> Case:

@@ -26,10 +26,7 @@ from bench.results.command import command
 MOST_VISITS, MOST_SAMPLES = 1_000, 300_000  # whose samples are embedded; some 2 MB of text
 
 # The largest that any visit to a case saw; where memory was read from is the same for all.
-_OF_VISITS = (
-    *("plan_bytes", "result_bytes", "saved_bytes", "reserved_bytes"),
-    *("ceiling_tflops", "copy_gb_s", "memory_source"),
-)
+_OF_VISITS = ["plan_bytes", "reserved_bytes", "memory_source"]
 _OF_VISIT = ("run", "visit", "started", "visit_s", "status", "reason", "latency_ms", "spread", "canary_ms", "crowding")
 
 
@@ -58,8 +55,7 @@ def content(
 def _cases(visits: pd.DataFrame, cases: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """The cases, problem by problem, with what follows from them and their visits."""
     shown = with_speedups(pd.concat([with_lengths(group) for _, group in groups(cases)], ignore_index=True), baseline)
-    of_visits = [name for name in _OF_VISITS if name not in cases]
-    known = visits.groupby(KEY, dropna=False, as_index=False)[of_visits].max()
+    known = visits.groupby(KEY, dropna=False, as_index=False)[_OF_VISITS].max()
     shown = shown.merge(known, on=KEY, how="left", validate="one_to_one")
     asked = [Case(*values) for values in zip(*(shown[f.name].tolist() for f in fields(Case)), strict=True)]
     return shown.assign(

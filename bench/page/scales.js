@@ -12,7 +12,8 @@ function scalesOf(shown, figure) {
   const octaves = Math.log2(high / low);
   const margin = Math.max((figure.x ? 0.12 : 0.06) * octaves, 0.15); // a roof's name stands on it
   const y = [low * 2 ** -margin, low * 2 ** ((octaves + margin) / (1 - room))];
-  const yTicks = (figure.binary ? powersOfTwo : decades)(y[0], high * 2 ** margin); // none among the marks
+  const round = (figure.binary ? powersOfTwo : decades)(y[0], high * 2 ** margin); // none among the marks
+  const yTicks = round.length ? round : [...new Set([low, high])]; // between two round numbers
   const lengths = shown.map(xOf).filter((value) => value > 0);
   const reach = figure.x ? lengths.concat(points.map(ridge).filter((value) => value > 0)) : lengths;
   const x = [Math.min(...reach) / 1.3, Math.max(...reach) * 1.3];

@@ -6,6 +6,7 @@ upstream gradient, and the peak above them. What counts as time is the latency o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,8 @@ class Limits:
         """
         if trial["status"] != "ok":
             return _STATUS_IS.get(trial["status"], str(trial["status"]))
+        if trial["peak_bytes"] is None or math.isnan(trial["peak_bytes"]):
+            return "memory not known"
         if needed_bytes(trial) > self.memory_bytes:
             return "memory"
         return "time" if trial["latency_ms"] > self.call_ms else ""

@@ -18,7 +18,7 @@ Curve = Callable[[float], float]
 
 def known(ms: float, sd: float = 0.01) -> dict[str, float]:
     """A case with a latency and a standard error of its logarithm that is as good as certain."""
-    return {"latency_ms": ms, "centre": math.log(ms), "variance": sd**2, "freedom": 1000}
+    return {"latency_ms": ms, "centre": math.log(ms), "variance": sd**2, "freedom": 1000, "pooled": 1000}
 
 
 def test_straight_lines_cross_where_arithmetic_says() -> None:
@@ -28,7 +28,7 @@ def test_straight_lines_cross_where_arithmetic_says() -> None:
     assert found.tokens == pytest.approx(3000)
     assert found.one_is_faster
     # Two standard errors of 1 % each make 1.96 * 1.414 % of the ratio, which is n / 3000.
-    reach = math.exp(1.962 * math.sqrt(2) * 0.01)
+    reach = math.exp(1.96 * math.sqrt(2) * 0.01)
     assert found.low == pytest.approx(3000 / reach, rel=1e-3)
     assert found.high == pytest.approx(3000 * reach, rel=1e-3)
     (back,) = crossings(other, one)
@@ -58,6 +58,14 @@ def test_a_length_without_an_interval_is_passed_over() -> None:
     other[4096] = {**other[4096], "variance": math.nan}
     (found,) = crossings(one, other)
     assert found.tokens == pytest.approx(3000)
+
+
+def test_two_lengths_tell_no_more_than_between_which() -> None:
+    one = {512: known(1.512), 8192: known(9.192)}  # 1 + n / 1000
+    other = {512: known(0.362144), 8192: known(67.208864)}  # 0.1 + n ** 2 / 1e6: they meet at 1572
+    (found,) = crossings(one, other)
+    assert (found.low, found.high) == pytest.approx((512, 8192))
+    assert 512 < found.tokens < 8192
 
 
 @pytest.mark.parametrize("lengths", [[], [512], [512, 1024]])

@@ -4,8 +4,9 @@ import math
 import random
 
 import pytest
+from scipy.special import polygamma, psi
 
-from bench.analysis.statistics import log_t_interval, t_quantile
+from bench.analysis.statistics import digamma, inverse_trigamma, log_t_interval, t_quantile, trigamma
 
 
 def test_the_interval_of_three_times_by_hand() -> None:
@@ -72,3 +73,10 @@ def test_students_t_in_closed_form() -> None:
     assert t_quantile(0.9, 1) == pytest.approx(math.tan(math.pi * 0.4))
     assert t_quantile(0.9, 2) == pytest.approx(0.8 / math.sqrt(0.18))
     assert t_quantile(0.5, 9) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("x", [0.01, 0.3, 0.5, 1.0, 1.5, 7.0, 11.99, 12.0, 300.0])
+def test_the_gamma_functions_are_scipys(x: float) -> None:
+    assert digamma(x) == pytest.approx(float(psi(x)), rel=1e-11, abs=1e-11)
+    assert trigamma(x) == pytest.approx(float(polygamma(1, x)), rel=1e-11)
+    assert inverse_trigamma(float(polygamma(1, x))) == pytest.approx(x)

@@ -3,12 +3,14 @@
 python -m tests.page.browser page.html picture.png 1280 dark figure=memory
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -32,15 +34,25 @@ def html(rows: Iterable[Row], tables: Sequence[Table] = (), baseline: str = "sdp
 @contextmanager
 def chromium() -> Iterator[Any]:
     """A browser, for playwright's synchronous interface. Skips the test where it or playwright is missing."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    try:
+        api = import_module("playwright.sync_api")
+    except ImportError:
+        _without("playwright is not installed")
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
+        _without(f"no browser: none of {', '.join(names)} is installed")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIETLY))
         yield browser
         browser.close()
+
+
+def _without(reason: str) -> NoReturn:
+    """Skips, or fails where a browser has to be there, as in CI."""
+    if os.environ.get("BENCH_BROWSER") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def shoot(page: Path, picture: Path, width: int = 1280, theme: str = "light", choice: str = "") -> Path:

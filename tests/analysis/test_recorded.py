@@ -1,0 +1,114 @@
+"""The report of a run that was recorded: its numbers, computed a second time from the text of the CSV."""
+
+import csv
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from scipy.stats import t
+
+from bench.analysis.contents import Contents, contents
+from bench.analysis.frame import read
+
+RECORDED = Path(__file__).parents[1] / "data" / "scaling-two-cores.csv"
+WINDOW = "causal+window:256"
+LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
+
+
+@pytest.fixture(scope="module")
+def report() -> Contents:
+    return contents(read([RECORDED]), "sdpa")
+
+
+def rows() -> list[dict[str, str]]:
+    with RECORDED.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def median(cell: str) -> float:
+    """Of a cell that holds many numbers."""
+    return statistics.median(map(float, cell.split()))
+
+
+def quiet_ms() -> dict[tuple[str, str, int], list[float]]:
+    """(mask, variant, length) -> each visit's median; of quiet visits, where there are any."""
+    ok = [row for row in rows() if row["status"] == "ok"]
+    best = min(median(row["canary_samples_ms"]) for row in ok)
+    quiet, every = defaultdict(list), defaultdict(list)
+    for row in ok:
+        key = row["mask"], row["variant"], int(row["seq_kv"])
+        every[key].append(median(row["samples_ms"]))
+        if median(row["canary_samples_ms"]) <= 1.1 * best and float(row["crowding"] or 0) <= 0.1:
+            quiet[key].append(median(row["samples_ms"]))
+    return {key: quiet[key] or found for key, found in every.items()}
+
+
+def latency_ms(mask: str, variant: str) -> dict[int, float]:
+    return {n: statistics.median(ms) for (m, v, n), ms in quiet_ms().items() if (m, v) == (mask, variant)}
+
+
+def peak_bytes(mask: str, variant: str) -> dict[int, int]:
+    peaks: dict[int, int] = {}
+    for row in rows():
+        if (row["mask"], row["variant"], row["status"]) == (mask, variant, "ok"):
+            n = int(row["seq_kv"])
+            peaks[n] = max(peaks.get(n, 0), int(row["peak_bytes"]))
+    return peaks
+
+
+def test_latencies_and_peaks_are_those_of_the_file(report: Contents) -> None:
+    cases = report.cases[report.cases["status"] == "ok"].set_index(["mask", "variant", "seq_kv"])
+    assert len(cases) >= 50
+    found = quiet_ms()
+    assert set(cases.index) == set(found)
+    for key, visits in found.items():
+        assert cases.loc[key, "latency_ms"] == pytest.approx(statistics.median(visits))
+        assert cases.loc[key, "peak_bytes"] == peak_bytes(*key[:2])[key[2]]
+        if len(visits) > 1:
+            logs = np.log(visits)
+            low, high = t.interval(0.95, len(logs) - 1, logs.mean(), logs.std(ddof=1) / math.sqrt(len(logs)))
+            assert cases.loc[key, "low_ms"] == pytest.approx(math.exp(low))
+            assert cases.loc[key, "high_ms"] == pytest.approx(math.exp(high))
+
+
+def exponent(costs: dict[int, float]) -> float:
+    """Of fixed cost and power law, by SciPy's least squares on logarithms from many starting points."""
+    n, logs = np.array(sorted(costs), dtype=float), np.log([costs[n] for n in sorted(costs)])
+
+    def residuals(x: np.ndarray) -> np.ndarray:
+        return np.log(np.exp(x[1]) * ((n / n[0]) ** x[0] + x[2])) - logs  # type: ignore[no-any-return]
+
+    starts = [(p, logs[0], share) for p in (0.5, 1, 1.5, 2) for share in (0.0, 0.1, 1.0)]
+    bounds = ([0, -np.inf, 0], [4, np.inf, np.inf])
+    tries = [least_squares(residuals, s, bounds=bounds, xtol=1e-12, ftol=1e-12, gtol=1e-12) for s in starts]
+    return float(min(tries, key=lambda found: found.cost).x[0])
+
+
+@pytest.mark.parametrize("mask", ["causal", WINDOW])
+@pytest.mark.parametrize("variant", ["naive", "chunked", "sdpa", "flex"])
+def test_exponents_are_those_of_a_library(report: Contents, mask: str, variant: str) -> None:
+    fits = report.growths.set_index(["mask", "variant", "quantity"])
+    for quantity, costs in (("latency_ms", latency_ms(mask, variant)), ("peak_bytes", peak_bytes(mask, variant))):
+        found = fits.loc[(mask, variant, quantity)]
+        assert found["low"] <= exponent(costs) <= found["high"]  # type: ignore[arg-type]
+        if not STRAYS.get((mask, variant, quantity)):
+            assert found["exponent"] == pytest.approx(exponent(costs), abs=0.01)  # type: ignore[arg-type]
+
+
+STRAYS: dict[tuple[str, str, str], bool] = {}
+
+
+def test_the_crossing_lies_where_two_straight_lines_meet(report: Contents) -> None:
+    ours, theirs = latency_ms(WINDOW, "sliding_window"), latency_ms(WINDOW, "sdpa")
+    apart = {n: math.log(ours[n] / theirs[n]) for n in LENGTHS}
+    before = max(n for n in LENGTHS if apart[n] > 0)
+    after = min(n for n in LENGTHS if apart[n] < 0 and n > before)
+    crossing = before * (after / before) ** (apart[before] / (apart[before] - apart[after]))
+    (table,) = [t for t in report.derived if t.title.startswith("how it scales") and "window" in t.title]
+    at = table.header.index("faster than sdpa")
+    (told,) = [row[at].text for row in table.sections[0] if row[0].text == "sliding_window"]
+    assert told.startswith(f"from {float(f'{crossing:.2g}'):,.0f} (")
