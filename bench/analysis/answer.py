@@ -99,7 +99,7 @@ def _fastest(field: _Field, baseline: str) -> Iterator[str]:
     for before, after in pairwise(advised):
         yield from _change(field, before, after)
     if len(advised) == 1:
-        yield from _lead(field, field.lengths[-1], baseline)
+        yield from _lead(field, advised[0], baseline)
 
 
 class _Advice(NamedTuple):
@@ -135,13 +135,15 @@ def _change(field: _Field, before: _Advice, after: _Advice) -> Iterator[str]:
     yield f"From {about(crossing)} {until} use {plain(after.variant)} instead of {plain(before.variant)}{lead}."
 
 
-def _lead(field: _Field, n: int, baseline: str) -> Iterator[str]:
-    """How far ahead the fastest is of the baseline, or else of the next, at a length where it is the fastest alone."""
-    best, *others = field.at(n)
-    if others and leaders(field.at(n)) == [best["variant"]]:
-        rival = next((case for case in others if case["variant"] == baseline), others[0])
-        lead = _as_fast(ratio(rival, best))
-        yield f"At {tokens(n)} {plain(best['variant'])} is {lead} as {plain(rival['variant'])}."
+def _lead(field: _Field, advice: _Advice, baseline: str) -> Iterator[str]:
+    """How far ahead what is advised is at the longest length: of the baseline, or else of the next."""
+    n = field.lengths[-1]
+    ahead, cases = leaders(field.at(n)), {case["variant"]: case for case in field.at(n)}
+    behind = [name for name in cases if name not in ahead]
+    rivals = [baseline] if baseline in behind else behind if len(ahead) == 1 else []
+    if rivals:
+        lead = _as_fast(ratio(cases[rivals[0]], cases[advice.variant]))
+        yield f"At {tokens(n)} {plain(advice.variant)} is {lead} as {plain(rivals[0])}."
 
 
 def about(crossing: Crossing) -> str:

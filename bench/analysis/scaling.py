@@ -13,7 +13,7 @@ from bench.analysis.crossings import Crossing, crossings
 from bench.analysis.groups import AXES, PROBLEM, by, describe, groups, records, varying
 from bench.analysis.growth import Growth, fit
 from bench.analysis.lengths import with_lengths
-from bench.analysis.scatter import ratio, with_scatter
+from bench.analysis.scatter import Ratio, ratio, with_scatter
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, round_count, round_outward, times, tokens
 from variants.masks import Mask
@@ -116,7 +116,18 @@ def _faster(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
         return words
     changes = crossings({n: own[n] for n in shared}, {n: reference[n] for n in shared}, level)
     told = (f"{'from' if change.one_is_faster else 'up to'} {_around(change)}" for change in changes)
-    return ", ".join(told) or "at some, unclear from where"
+    return ", ".join(told) or _between(dict(zip(shared, ratios, strict=True)))
+
+
+def _between(ratios: Mapping[int, Ratio]) -> str:
+    """Between which lengths it overtakes, where no more can be told."""
+    faster = [n for n, r in ratios.items() if r.low > 1]
+    slower = [n for n, r in ratios.items() if r.high < 1]
+    if max(slower) < min(faster):
+        return f"from between {tokens(max(slower))} and {tokens(min(faster))}"
+    if max(faster) < min(slower):
+        return f"up to between {tokens(max(faster))} and {tokens(min(slower))}"
+    return "at some lengths"
 
 
 def _around(change: Crossing) -> str:

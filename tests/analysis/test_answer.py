@@ -45,6 +45,13 @@ def test_one_variant_ahead_everywhere() -> None:
     assert lines[1].endswith(") as fast as sdpa.")
 
 
+def test_the_lead_over_the_baseline_is_told_though_two_share_it() -> None:
+    lines = said(curve("sdpa", 8, 8, 8, 8), curve("flex", 2, 2, 2, 2), curve("naive", 2, 2, 2, 2.001))
+    assert lines[0] == "Fastest: flex or naive (too close to call) from 512 to 4k."
+    assert lines[1].startswith("At 4k flex is 4.00x (")
+    assert lines[1].endswith(") as fast as sdpa.")
+
+
 def test_too_close_to_call_is_an_answer() -> None:
     lines = said(curve("sdpa", 1, 2, 4, 8, spread=0.05), curve("flex", 1.01, 2.01, 3.99, 8, spread=0.05))
     assert lines[0] == "Fastest: flex or sdpa (too close to call) from 512 to 4k."

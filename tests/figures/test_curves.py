@@ -145,8 +145,8 @@ def test_another_axis_says_at_which_length() -> None:
 
 def test_panels_that_do_not_fit_are_told() -> None:
     figure = drawn(*(row(batch=b) for b in range(1, 15)))
-    assert len(figure.axes) == 12
-    assert "2 more panels are not shown" in small_print(figure)
+    assert len(figure.axes) == 9
+    assert "5 more panels are not shown" in small_print(figure)
 
 
 SCENES = {

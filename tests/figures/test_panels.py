@@ -73,8 +73,8 @@ def test_dtypes_keep_their_order() -> None:
     assert sorted(data["x"]) == [0, 1, 2]
 
 
-def test_a_figure_takes_four_rows_of_panels() -> None:
+def test_a_figure_takes_three_rows_of_panels() -> None:
     data, left_out = first_panels(by_length(grouped(*(row(batch=b) for b in range(1, 15)))))
-    assert (data["panel"].nunique(), left_out) == (12, 2)
+    assert (data["panel"].nunique(), left_out) == (9, 5)
     both = by_length(grouped(*(row(batch=b, mask=m) for b in range(1, 6) for m in ("full", "causal"))))
-    assert first_panels(both)[1] == 2
+    assert first_panels(both)[1] == 4

@@ -48,7 +48,7 @@ def test_numbers_come_back_to_the_last_bit(samples_ms: tuple[float, ...], peak_b
 def test_every_field_is_a_column_once() -> None:
     assert tuple(ROW.flat()) == tuple(COLUMNS)
     parts = (CASE, FACTS, FACTS.conditions, ROW.derived, CEILING, ENVIRONMENT)
-    assert len(COLUMNS) == 5 + sum(len(fields(part)) for part in parts) - 1  # facts hold the conditions
+    assert len(COLUMNS) == 6 + sum(len(fields(part)) for part in parts) - 1  # facts hold the conditions
     assert all(column.meaning for column in COLUMNS.values())
     assert {"run", *asdict(CASE), "visit"} <= set(COLUMNS)
 
