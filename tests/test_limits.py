@@ -215,6 +215,12 @@ def test_memory_that_cannot_be_meant_is_refused(text: str) -> None:
         (["--from", "none.csv", "--memory", "1GiB"], "none.csv: No such file or directory"),
         (["--variants", "nope"], "--variants: 'nope' is not registered"),
         (["--mask", "casual"], "--mask: mask 'casual'"),
+        (["--model", "llama"], "--model: 'llama'"),
+        (["--model", "llama-3-8b", "--heads", "4"], "--heads: '4' is for --model to set"),
+        (["--model", "llama-3-8b", "--seq-q", "1"], "--seq-q: '1' is for --model to set"),
+        (["--model", "bert-base", "--phase", "decode"], "--phase: bert-base has no 'decode'"),
+        (["--phase", "decode"], "--phase: 'decode' of which model? add --model NAME"),
+        (["--from", "a.csv", "--memory", "1GiB", "--markdown", "a.csv"], "--markdown: a.csv is read"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -223,6 +229,32 @@ def test_what_the_user_can_put_right_is_one_line(arguments: list[str], complaint
         limits.main([*arguments, *([] if "--variants" in arguments else ["--variants", "naive"])])
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_was_predicted_not_to_fit_is_tried_when_more_memory_is_free() -> None:
+    rows = searched(dense, memory_bytes=64 * GIB, free_bytes=GIB)
+    predicted = [row for row in rows if row.facts.status == "skipped"]
+    assert predicted
+    again = searched(dense, memory_bytes=64 * GIB, known=tuple(rows))
+    assert max(lengths(again)) > max(lengths(rows))
+    assert all(row.visit == 2 for row in again if row.case in {row.case for row in predicted})
+    assert searched(dense, memory_bytes=64 * GIB, free_bytes=GIB, known=tuple(rows)) == []
+
+
+def starts(*arguments: str) -> list[tuple[str, int, int, int, int]]:
+    """(mask, heads, kv_heads, queries, keys) of where the searches begin."""
+    cases = limits._starts(limits.parser().parse_args(arguments), MACHINE, ["naive"])
+    return [(case.mask, case.heads, case.kv_heads, case.seq_q, case.seq_kv) for case in cases]
+
+
+def test_a_models_layers_are_searched_where_their_keys_grow() -> None:
+    assert starts("--model", "llama-3-8b") == [("causal", 32, 8, 512, 512)]
+    assert starts("--model", "llama-3-8b", "--phase", "decode") == [("causal", 32, 8, 1, 512)]
+    both = starts("--model", "gemma-2-9b")
+    assert both == [("causal+window:4096", 16, 8, 512, 512), ("causal", 16, 8, 512, 512)]
+    assert starts("--model", "whisper-large-v3") == [("causal", 20, 20, 512, 512)]  # the decoder's own alone
+    with pytest.raises(UserError, match="--model: 'vit-l-16' sets all its lengths itself"):
+        starts("--model", "vit-l-16")
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -82,6 +82,30 @@ def test_what_cannot_be_meant_is_repeated_with_what_can(results: Path, tmp_path:
     assert "--markdown" in refusal(results, "--no-figures", "--markdown", tmp_path)
 
 
+def test_what_is_read_or_written_already_is_not_overwritten(results: Path, tmp_path: Path) -> None:
+    before = results.read_bytes()
+    for option in ("--markdown", "--html"):
+        assert f"{option}: {results} is read" in refusal(results, "--no-figures", option, results)
+    both = tmp_path / "both"
+    assert f"--html: {both} is read, or written" in refusal(results, "--markdown", both, "--html", both)
+    assert "--html" in refusal(results, "--no-figures", "--html", tmp_path / "none" / "page.html")
+    assert results.read_bytes() == before
+    assert not both.exists()
+
+
+def test_a_pipe_whose_reader_has_seen_enough_is_no_error(results: Path, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m bench.report {results} --figures {tmp_path / 'plots'} | head -n 1"
+    out = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert out.stderr == ""
+    assert "a made-up CPU" in out.stdout
+
+
+def test_whole_models_come_before_single_cases(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report.main([str(results), "--no-figures", "--model", "llama-3-8b"])
+    out = capsys.readouterr().out
+    assert out.index("causal · fwd") < out.index("Llama 3 8B") < out.index("latency")
+
+
 def test_a_csv_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("name,age\nx,3\n")
     assert "no results CSV" in refusal(tmp_path / "b.csv")

@@ -52,9 +52,13 @@ def reach(variant: str, tries: Sequence[Mapping[str, Any]], limits: Limits) -> R
     """How far these tries of one variant on one problem came, shortest first.
 
     Where a longer length fitted beyond one that did not, the shorter one counts: what is promised was never refuted.
+    But a prediction, which is of the memory that was free and the limits of its time, gives way to what was measured.
     """
     fits = over = None
+    furthest = max((trial["seq_kv"] for trial in tries if not limits.exceeded(trial)), default=0)
     for trial in tries:
+        if trial["status"] == "skipped" and trial["seq_kv"] < furthest:
+            continue
         if limits.exceeded(trial):
             over = dict(trial)
             break

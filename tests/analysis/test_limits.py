@@ -137,6 +137,11 @@ def test_a_longer_length_that_fitted_beyond_one_that_did_not_is_not_promised() -
     assert (found.length, found.over["seq_kv"], found.binding) == (512, 640, "time")
 
 
+def test_a_prediction_gives_way_to_a_longer_length_that_fitted() -> None:
+    made = table(tried("naive", 512, 1.0), failed("skipped", "no room", "naive", 1024), tried("naive", 2048, 2.0))
+    assert cells(made)[0][1] == "2048"
+
+
 def test_approximations_are_marked() -> None:
     made = table(tried("linear", 512, 1, exact=False), tried("linear", 4096, 1, exact=False), tried("sdpa", 512, 1))
     assert [line[0] for line in cells(made)] == ["≈ linear", "sdpa"]
@@ -157,3 +162,14 @@ def test_the_limits_stand_above() -> None:
     assert statement(LIMITS).text == (
         "at most 64.0 MiB for inputs and peak, 100 ms for a call, 4096 tokens; searched to within 1.0 %"
     )
+
+
+def test_a_search_with_fixed_queries_may_pass_the_length_that_equals_them() -> None:
+    rows = [row("naive", n, 1.0, seq_q=512, peak_bytes=n * 1000) for n in (512, 1024)]
+    (table,) = limit_tables(grouped(*rows), Limits(600_000 + 3 * 2 * 512 * 64 * 4 * 4, 1e9, 2**20, 0.01))
+    assert "seq_q 512" in table.title
+
+
+def test_a_peak_that_is_not_known_does_not_fit() -> None:
+    (case,) = grouped(row("naive", 512, peak_bytes=None)).to_dict("records")
+    assert Limits(2**40, 1e9, 2**20, 0.01).exceeded(case) == "memory not known"
