@@ -6,13 +6,11 @@ The roofline model: Williams, Waterman and Patterson, 2009, https://doi.org/10.1
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
+from bench.results.columns import problem_of
 from variants.masks import Mask
-from variants.problem import ITEM_BYTES, Problem
-
-_SIZES = ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")
+from variants.problem import ITEM_BYTES
 
 
 def intensity(case: Mapping[Any, Any]) -> float:
@@ -20,14 +18,14 @@ def intensity(case: Mapping[Any, Any]) -> float:
 
     `case` has the columns of a case. What a variant writes besides, such as scores, is its own affair.
     """
-    return _problem(case).flops(case["direction"]) / least_bytes(case)
+    return problem_of(case).flops(case["direction"]) / least_bytes(case)
 
 
 def least_bytes(case: Mapping[Any, Any]) -> int:
     """Bytes that must move whatever the implementation: q is read once, and of k and v what any query sees; out is
     written once. Backward, dO is read and dQ, dK and dV are written as well, and out is read where fwd would write it.
     """
-    problem = _problem(case)
+    problem = problem_of(case)
     queries = problem.heads * problem.seq_q
     keys = problem.kv_heads * _keys_seen(problem.mask, problem.seq_q, problem.seq_kv)
     vectors = 2 * queries + 2 * keys
@@ -47,9 +45,3 @@ def _keys_seen(mask: Mask, n_q: int, n_kv: int) -> int:
     """How many of the keys at least one query sees: all but those before the first query's window."""
     reach = mask.window or (1 if mask.global_tokens else n_kv)
     return n_kv - max(0, n_kv - n_q - (reach - 1) - (mask.global_tokens or 0))
-
-
-def _problem(case: Mapping[Any, Any]) -> Problem:
-    values = {f.name: case[f.name] for f in fields(Problem)}
-    sizes = {name: int(case[name]) for name in _SIZES}  # numpy's whole numbers are no int
-    return Problem(**{**values, **sizes, "mask": Mask.parse(case["mask"])})

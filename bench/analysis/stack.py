@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from bench.analysis.groups import AXES, describe, records, varying
 from bench.analysis.tables import Cell, Table, outcomes
 from bench.analysis.text import TO, plain, significant, size
 from bench.models import ALONE, Attention, Model
-from variants.masks import Mask
+from bench.results.columns import problem_of
 from variants.problem import Problem
 
 MIX = "fastest mix"
@@ -103,9 +102,7 @@ def _by_problem(cases: pd.DataFrame) -> dict[Problem, dict[str, dict[str, Any]]]
     """Problem -> variant -> case."""
     found: dict[Problem, dict[str, dict[str, Any]]] = {}
     for case in records(cases):
-        sizes = {f.name: case[f.name] for f in fields(Problem)}
-        problem = Problem(**{**sizes, "mask": Mask.parse(case["mask"])})
-        found.setdefault(problem, {})[case["variant"]] = case
+        found.setdefault(problem_of(case), {})[case["variant"]] = case
     return found
 
 

@@ -65,8 +65,7 @@ class Case:
 
     def problem(self) -> Problem:
         """The problem that the case asks about."""
-        sizes = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        return Problem(**{**sizes, "mask": Mask.parse(self.mask)})
+        return problem_of(vars(self))
 
 
 @dataclass(frozen=True)
@@ -224,6 +223,11 @@ class Row:
         ceiling, environment = _shared(Ceiling, cells), _shared(Environment, cells)
         facts["conditions"] = Conditions(**conditions)
         return cls(case=case, facts=Facts(**facts), environment=environment, ceiling=ceiling, **own)
+
+
+def problem_of(case: Mapping[Any, Any]) -> Problem:
+    """The problem in the columns of a case, by name."""
+    return Problem(**{**{f.name: case[f.name] for f in fields(Problem)}, "mask": Mask.parse(case["mask"])})
 
 
 def derive(case: Case, facts: Facts, ceiling: Ceiling = Ceiling(), exact: bool = True) -> Derived:
