@@ -3,6 +3,7 @@ with the length, the roofline, and errors beside their budgets (seaborn)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -58,6 +59,7 @@ def writing(cases: pd.DataFrame, growths: pd.DataFrame, folder: Path, stem: str,
 def _save(draw: Callable[[], Figure], path: Path) -> None:
     """Draws a figure, and saves it in every format."""
     mpl.use("Agg")  # files only, whatever display there is
+    warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in letters that the font lacks is drawn as boxes
     style: Any = {**sns.axes_style("whitegrid"), **STYLE}
     with mpl.rc_context(style):
         figure = draw()
