@@ -82,9 +82,11 @@ def write(option: str, path: Path, text: str) -> Path:
 
 
 def check_apart(option: str, path: Path, others: Iterable[str | Path]) -> None:
-    """UserError where a file that is to be written is one of others, that are read or written as well."""
+    """UserError where a file that is to be written is one of others, that are read or written as well, or results."""
     if path.resolve() in {Path(other).resolve() for other in others}:
         raise UserError(f"{option}: {path} is read, or written by another option; name another file")
+    if path.suffix.lower() == ".csv" and path.exists():
+        raise UserError(f"{option}: {path} is there already, and a CSV may hold results; name another file")
 
 
 def check_writable(option: str, path: Path) -> None:

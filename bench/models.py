@@ -151,7 +151,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("models", DESCRIPTION, EXAMPLES)
     p.add_argument(
-        "models", nargs="?", type=cli.comma_separated(named), metavar="LIST", help="these models alone (default: all)"
+        "models", nargs="?", type=cli.comma_separated(named), metavar="MODELS", help="these models alone (default: all)"
     )
     return p
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from bench import cli
 from bench.errors import UserError
-from bench.figures import processes
 from bench.models import Model, named
 from bench.plan.arguments import BASELINE
 
@@ -69,8 +68,6 @@ def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
     _check(options)
-    if not options.no_figures:
-        processes.prepare()
     contents = _read(options.csvs, options.baseline, options.model)
     variants = sorted(contents.cases["variant"].unique())
     if options.baseline not in (*variants, BASELINE):

@@ -86,6 +86,10 @@ def test_what_is_read_or_written_already_is_not_overwritten(results: Path, tmp_p
     before = results.read_bytes()
     for option in ("--markdown", "--html"):
         assert f"{option}: {results} is read" in refusal(results, "--no-figures", option, results)
+    older = tmp_path / "older.csv"
+    older.write_text("somebody's results")
+    assert f"--markdown: {older} is there already" in refusal(results, "--no-figures", "--markdown", older)
+    assert older.read_text() == "somebody's results"
     both = tmp_path / "both"
     assert f"--html: {both} is read, or written" in refusal(results, "--markdown", both, "--html", both)
     assert "--html" in refusal(results, "--no-figures", "--html", tmp_path / "none" / "page.html")

@@ -201,7 +201,8 @@ def _saving(field: _Field, wider: _Field) -> Iterator[str]:
             pairs = Mask.parse(best["mask"]).pairs(*sizes) / Mask.parse(whole["mask"]).pairs(*sizes)
             yield (
                 f"At {tokens(shared[-1])} the mask leaves {percent(pairs)} of {whole['mask']}'s pairs, and "
-                f"{plain(best['variant'])} takes {percent(spent.value)} of the time of {plain(whole['variant'])} there."
+                f"{plain(best['variant'])} takes {percent(spent.value)} of the time of {plain(whole['variant'])} under "
+                f"{whole['mask']}."
             )
 
 

@@ -125,6 +125,11 @@ def _check(row: Row) -> None:
         for sample in samples:
             if not 0 < sample < math.inf:
                 raise ValueError(f"column {name!r}: {sample} is not a time")
+    error, peak_bytes = row.facts.error, row.facts.peak_bytes
+    if row.facts.status == "ok" and error is not None and not 0 <= error < math.inf:
+        raise ValueError(f"column 'error': {error} is not that of a right answer")
+    if peak_bytes is not None and peak_bytes < 0:
+        raise ValueError(f"column 'peak_bytes': {peak_bytes} is below zero")
 
 
 @cache  # a case has many visits

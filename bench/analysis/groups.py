@@ -73,7 +73,7 @@ def describe(problem: Mapping[str, Any], axes: Collection[str]) -> str:
         if "head_dim" in named:
             labels["heads"] += f" {CROSS} {named['head_dim']}"
             del labels["head_dim"]
-    return " · ".join(re.sub(r"^1 (kv )?heads", r"1 \1head", plain(label)) for label in labels.values())
+    return " · ".join(re.sub(r"^1 (kv head|head|thread)s", r"1 \1", plain(label)) for label in labels.values())
 
 
 def machine(cases: pd.DataFrame) -> str:

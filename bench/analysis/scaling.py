@@ -30,6 +30,8 @@ _ONE_SIDED = {
     frozenset({0, -1}): "nowhere that can be told",
 }
 
+_WORDS = {"latency_ms": "time", "peak_bytes": "memory"}
+
 Case = Mapping[str, Any]
 
 
@@ -73,7 +75,7 @@ def _table(title: str, ok: pd.DataFrame, grown: Mapping[tuple[str, str], Mapping
         "at the longest",
     )
     shown = [at for at, _ in enumerate(header) if at == 0 or any(row[at].text for row in rows)]
-    notes = [note for name in names for note in _remarks(name, by_length[name], grown)]
+    notes = [note for name in names for note in _remarks(name, by_length[name], grown)] + _refusals(grown)
     return Table(title, tuple(header[at] for at in shown), [[tuple(row[at] for at in shown) for row in rows]], notes)
 
 
@@ -144,17 +146,20 @@ def _at_the_longest(own: Mapping[int, Case], reference: Mapping[int, Case]) -> s
 
 
 def _remarks(name: str, own: Mapping[int, Case], grown: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Cell]:
-    """What a fit was refused for, and growth beyond what the variant declares or its mask asks."""
+    """Growth beyond what the variant declares or its mask asks, and lengths that hardly counted."""
     declared = next(iter(own.values())).get("declared_exponent", math.nan)
-    for quantity, word in (("latency_ms", "time"), ("peak_bytes", "memory")):
+    for quantity, word in _WORDS.items():
         growth = grown.get((name, quantity))
         if growth is None:
             continue
         if growth["low"] > declared + SLACK:
             yield Cell(f"{plain(name)} is registered as n^{declared:g}, but its {word} grows as {_told(growth)}", "bad")
-        elif growth["reason"]:
-            yield Cell(f"{plain(name)}: no fit of its {word}: {growth['reason']}")
-        elif quantity == "latency_ms" and _exact(own) and growth["low"] > (asked := _asked(own)).high + SLACK:
+        elif (
+            quantity == "latency_ms"
+            and _exact(own)
+            and not growth["reason"]
+            and growth["low"] > (asked := _asked(own)).high + SLACK
+        ):
             work = f"the pairs that its mask shows as n^{asked.exponent:.2f}"
             yield Cell(f"{plain(name)}: its time grows as {_told(growth)}, {work}")
         if growth["strays"]:
@@ -162,6 +167,15 @@ def _remarks(name: str, own: Mapping[int, Case], grown: Mapping[tuple[str, str],
                 f"{plain(name)}: {growth['strays']} of {growth['lengths']} lengths are far off the law of its {word}, "
                 "and hardly count"
             )
+
+
+def _refusals(grown: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[Cell]:
+    """What has no fit, a line a reason: "no fit of the time of flex, naive: 3 lengths, and ..."."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for (name, quantity), growth in sorted(grown.items()):
+        if growth["reason"] and growth["lengths"]:
+            named.setdefault((_WORDS[quantity], growth["reason"]), []).append(plain(name))
+    return [Cell(f"no fit of the {word} of {', '.join(names)}: {reason}") for (word, reason), names in named.items()]
 
 
 def _told(growth: Mapping[str, Any]) -> str:

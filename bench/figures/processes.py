@@ -1,7 +1,7 @@
-"""Drawing in processes of their own, as many as there are cores, for matplotlib takes half a second for a figure.
+"""Drawing many figures in processes of their own, while what is read first is still being printed.
 
-They are forked from a server that loads matplotlib while the report is still being computed, and draw while it is
-printed.
+They are started afresh: the server that visits are forked from is for torch, and these want matplotlib, which takes a
+second to load. So few figures are not worth it.
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import forkserver, get_context
+from multiprocessing import get_context
 
 from bench.cores import allowed
 
-
-def prepare() -> None:
-    """Begins to load matplotlib; returns at once."""
-    get_context("forkserver").set_forkserver_preload(["bench.figures.drawings"])
-    forkserver.ensure_running()
+_FEW = 6
 
 
 @contextmanager
 def running(jobs: Iterable[Callable[[], object]]) -> Iterator[None]:
-    """Runs these, which can be pickled, beside the block, at whose end all are done. Raises what the first that failed
+    """Runs these, which can be pickled, beside the block, or if they are few after it. Raises what the first that failed
     raised."""
-    with ProcessPoolExecutor(len(allowed()) or None, mp_context=get_context("forkserver")) as pool:
-        begun = [pool.submit(job) for job in jobs]
+    todo = list(jobs)
+    if len(todo) <= _FEW:
+        yield
+        for job in todo:
+            job()
+        return
+    with ProcessPoolExecutor(len(allowed()) or None, mp_context=get_context("spawn")) as pool:
+        begun = [pool.submit(job) for job in todo]
         try:
             yield
-            for job in begun:
-                job.result()
+            for one in begun:
+                one.result()
         finally:
             pool.shutdown(cancel_futures=True)

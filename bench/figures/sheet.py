@@ -151,5 +151,6 @@ def order(variant: str) -> tuple[int, str]:
 
 
 def _wrapped(title: str, width: int) -> str:
-    """Over several lines, broken at spaces or, in a long mask, behind a plus."""
-    return textwrap.fill(title.replace("+", "+\0 "), width).replace("+\0 ", "+").replace("\0", "")
+    """Over several lines, broken between its parts or, in a long mask, behind a plus."""
+    whole = " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in title.replace(" · ", "\1· ").split("\1"))
+    return textwrap.fill(whole.replace("+", "+\0 "), width).replace("+\0 ", "+").replace("\0", "")

@@ -124,7 +124,7 @@ def test_what_a_window_saves() -> None:
     # 256 * 257 / 2 pairs of the first 256 rows, 256 of each of the others; over 4096 * 4097 / 2.
     share = (256 * 257 / 2 + (4096 - 256) * 256) / (4096 * 4097 / 2)
     assert f"{share:.0%}" == "12%"
-    assert told == "At 4k the mask leaves 12 % of causal's pairs, and sdpa takes 12 % of the time of sdpa there."
+    assert told == "At 4k the mask leaves 12 % of causal's pairs, and sdpa takes 12 % of the time of sdpa under causal."
 
 
 def test_nothing_right_is_said_first() -> None:

@@ -146,6 +146,9 @@ def test_a_column_twice(tmp_path: Path) -> None:
         ("canary_samples_ms", "-1.0"),
         ("crowding", "some"),
         ("latency_ms", "fast"),  # computed again, but malformed all the same
+        ("error", "nan"),  # of a row that is ok
+        ("error", "-1.0"),
+        ("peak_bytes", "-5"),
         ("ceiling_tflops", "high"),
         ("threads", ""),
         ("tf32", "no"),
