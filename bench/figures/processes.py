@@ -18,8 +18,7 @@ _FEW = 6
 
 @contextmanager
 def running(jobs: Iterable[Callable[[], object]]) -> Iterator[None]:
-    """Runs these, which can be pickled, beside the block, or if they are few after it. Raises what the first that failed
-    raised."""
+    """Runs these, which can be pickled, beside the block, or after it if they are few. Raises what one of them does."""
     todo = list(jobs)
     if len(todo) <= _FEW:
         yield
