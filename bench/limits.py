@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from bench import cli
 from bench.errors import UserError
 from bench.plan import presets
-from bench.plan.arguments import add_models, add_variants, check_models, phases
+from bench.plan.arguments import add_models, add_shapes, add_variants, check_models, phases
 from bench.plan.bisection import FIRST
 from bench.plan.quantities import MEMORIES, count, memory, seconds, share, sizes
 from bench.plan.sweep import Sweep, cases_of
@@ -37,7 +37,6 @@ from bench.preparation import chosen, commit, run_name, same_environment, server
 from bench.results.columns import FAILURES, Case, Facts, Row
 from bench.results.limits import Limits, needed_bytes
 from variants.masks import Mask
-from variants.problem import DIRECTIONS, DTYPES
 
 if TYPE_CHECKING:
     from bench.measure.searching import Searching
@@ -62,7 +61,7 @@ EXAMPLES = """\
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("limits", DESCRIPTION, EXAMPLES)
-    size_list, duration = cli.explained(sizes), cli.explained(seconds)
+    duration = cli.explained(seconds)
     limits = p.add_argument_group("limits")
     limits.add_argument(
         "--memory",
@@ -84,27 +83,8 @@ def parser() -> argparse.ArgumentParser:
         help="until the longest that fits and the shortest that does not are this close (default: 1%%)",
     )
     problem = p.add_argument_group("problems (every axis but --seq-q takes a list)")
-    problem.add_argument(
-        "--mask",
-        type=cli.comma_separated(Mask.parse),
-        metavar="LIST",
-        help="full, causal, window:N, global:N, joined by + (default: causal)",
-    )
     problem.add_argument("--seq-q", type=cli.explained(_length), metavar="N", help="fixed number of queries; 1 decodes")
-    problem.add_argument("--heads", type=size_list, metavar="SIZES", help="default: what suits the device")
-    problem.add_argument("--kv-heads", type=size_list, default=(), metavar="SIZES", help="default: as many as heads")
-    problem.add_argument("--head-dim", type=size_list, metavar="SIZES", help="default: what suits the device")
-    problem.add_argument("--batch", type=size_list, default=(1,), metavar="SIZES", help="default: 1")
-    problem.add_argument(
-        "--dtype", type=cli.comma_separated(cli.one_of(*DTYPES)), metavar="LIST", help="default: what suits the device"
-    )
-    problem.add_argument(
-        "--direction",
-        type=cli.comma_separated(cli.one_of(*DIRECTIONS)),
-        default=("fwd",),
-        metavar="LIST",
-        help="fwd, bwd, fwdbwd (default: fwd)",
-    )
+    add_shapes(problem, "causal")
     add_models(
         p, "each kind of layer of these models, which sets mask, heads and head size; see python -m bench.models"
     )

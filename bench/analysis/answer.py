@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import PROBLEM, by, describe, groups, records, varying
-from bench.analysis.lengths import with_lengths
-from bench.analysis.scatter import Ratio, leaders, ratio, with_scatter
+from bench.analysis.groups import PROBLEM, by, describe, records, varying
+from bench.analysis.lengths import series
+from bench.analysis.scatter import Ratio, leaders, ratio
 from bench.analysis.tables import Cell
 from bench.analysis.text import TO, percent, plain, round_count, round_outward, significant, size, times, tokens
 from bench.results.columns import FAILURES
@@ -53,13 +53,12 @@ def answer(cases: pd.DataFrame, baseline: str) -> list[Paragraph]:
     axes = (*PROBLEM, *varying(cases))
     fields: dict[tuple[str, ...], _Field] = {}
     paragraphs = []
-    for problem, group in groups(cases):  # a mask without its window comes before the same with it
-        for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            rest = tuple(str(value) for axis, value in {**problem, "fixed": fixed}.items() if axis != "mask")
-            field = fields[problem["mask"], *rest] = _field(part)
-            wider = fields.get((str(_widened(problem["mask"])), *rest), field)
-            title = " · ".join(filter(None, (describe(problem, axes), fixed)))
-            paragraphs.append(Paragraph(title, list(_lines(field, part, baseline, wider))))
+    for problem, part in series(cases):
+        rest = tuple(str(value) for axis, value in problem.items() if axis != "mask")
+        field = fields[problem["mask"], *rest] = _field(part)
+        wider = fields.get((str(_widened(problem["mask"])), *rest), field)
+        title = " · ".join(filter(None, (describe(problem, axes), problem["fixed"])))
+        paragraphs.append(Paragraph(title, list(_lines(field, part, baseline, wider))))
     return paragraphs
 
 

@@ -23,9 +23,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.analysis.groups import AXES, by, groups, records
-from bench.analysis.lengths import with_lengths
-from bench.analysis.scatter import with_scatter
+from bench.analysis.groups import AXES, records
+from bench.analysis.lengths import series
 from bench.analysis.statistics import t_quantile
 
 FEWEST_LENGTHS = 4
@@ -64,26 +63,25 @@ def growths(cases: pd.DataFrame) -> pd.DataFrame:
     """
     axes = [axis for axis in AXES if axis in cases]
     rows: list[dict[str, Any]] = []
-    for problem, group in groups(cases):
-        for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            for variant, own in groupby(records(part, "variant", "length"), key=itemgetter("variant")):
-                series = list(own)
-                same = {**problem, "fixed": fixed, "variant": variant, "exact": series[0]["exact"]}
-                rows += [{**same, **found} for found in (_of_latency(series), _of_memory(series))]
+    for problem, part in series(cases):
+        for variant, found in groupby(records(part, "variant", "length"), key=itemgetter("variant")):
+            own = list(found)
+            same = {**problem, "variant": variant, "exact": own[0]["exact"]}
+            rows += [{**same, **growth} for growth in (_of_latency(own), _of_memory(own))]
     return pd.DataFrame(rows, columns=[*axes, "fixed", "variant", "exact", "quantity", "lengths", *Growth._fields])
 
 
-def _of_latency(series: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _of_latency(own: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The fit of one variant on one problem, through means over visits: those are what the variance is of."""
-    known = {case["length"]: case for case in series if case["latency_ms"] > 0}
+    known = {case["length"]: case for case in own if case["latency_ms"] > 0}
     variances = [case["variance"] for case in known.values() if case["variance"] >= 0]
     repeats = int(sum(case["repeats"] for case in known.values()))
     means = {n: math.exp(case["centre"]) for n, case in known.items()}
     return _found("latency_ms", means, *((fmean(variances), repeats) if variances else (0.0, 0)))
 
 
-def _of_memory(series: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return _found("peak_bytes", {case["length"]: case["peak_bytes"] for case in series if case["peak_bytes"] > 0})
+def _of_memory(own: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return _found("peak_bytes", {case["length"]: case["peak_bytes"] for case in own if case["peak_bytes"] > 0})
 
 
 def _found(quantity: str, costs: Mapping[int, float], variance: float = 0.0, freedom: int = 0) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import AXES, PROBLEM, by, describe, groups, records, varying
+from bench.analysis.groups import AXES, PROBLEM, describe, records, varying
 from bench.analysis.growth import Growth, fit
-from bench.analysis.lengths import with_lengths
-from bench.analysis.scatter import Ratio, ratio, with_scatter
+from bench.analysis.lengths import series
+from bench.analysis.scatter import Ratio, ratio
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, round_count, round_outward, times, tokens
 from variants.masks import Mask
@@ -39,13 +39,11 @@ def tables(cases: pd.DataFrame, growths: pd.DataFrame, baseline: str) -> list[Ta
     """A table for each problem that was measured at two lengths or more, a row a variant that has a number."""
     axes = (*PROBLEM, *varying(cases))
     found = []
-    for problem, group in groups(cases):
-        for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
-            if ok["length"].nunique() > 1:
-                grown = _of_problem(growths, {**problem, "fixed": fixed})
-                title = " · ".join(filter(None, ("how it scales", describe(problem, axes), fixed)))
-                found.append(_table(title, ok, grown, baseline))
+    for problem, part in series(cases):
+        ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
+        if ok["length"].nunique() > 1:
+            title = " · ".join(filter(None, ("how it scales", describe(problem, axes), problem["fixed"])))
+            found.append(_table(title, ok, _of_problem(growths, problem), baseline))
     return found
 
 

@@ -61,6 +61,12 @@ def _add_problems(p: argparse.ArgumentParser) -> None:
         metavar="SIZES",
         help="number of queries, where it is not that of the keys; 1 is decoding",
     )
+    add_shapes(problem, ",".join(map(str, presets.MASKS)))
+
+
+def add_shapes(problem: argparse._ActionsContainer, masks: str) -> None:
+    """The options of a problem besides its lengths; `masks` is what help calls the default of --mask, which is None."""
+    size_list = cli.explained(sizes)
     problem.add_argument("--heads", type=size_list, metavar="SIZES", help=f"query heads {_by_device('heads')}")
     problem.add_argument(
         "--kv-heads",
@@ -81,7 +87,7 @@ def _add_problems(p: argparse.ArgumentParser) -> None:
         "--mask",
         type=cli.comma_separated(Mask.parse),
         metavar="LIST",
-        help=f"full, causal, window:N, global:N, joined by + (default: {','.join(map(str, presets.MASKS))})",
+        help=f"full, causal, window:N, global:N, joined by + (default: {masks})",
     )
     problem.add_argument(
         "--direction",
