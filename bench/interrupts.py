@@ -1,4 +1,4 @@
-"""Ctrl-C held back for a moment, where stopping half-way would tear a row or lose sight of a process."""
+"""Ctrl-C held back or ignored for a moment, where stopping half-way would tear a row or lose sight of a process."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if interrupts:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """Nothing comes of one in this block, nor ever in a process that starts there and so is left to its parent to end.
+
+    Main thread only.
+    """
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import cli
+from bench.beside import processes
 from bench.errors import UserError
 from bench.models import Model, named
+from bench.page import vega
 from bench.plan.arguments import BASELINE
 
 if TYPE_CHECKING:
@@ -58,34 +60,59 @@ def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[
     Returns the files written. Where the baseline did not run there are no speed-ups, and a line says so. UserError for
     a file that is no results CSV, and where the figures cannot be written (the rest is printed by then).
     """
+    from bench.figures.drawings import drawings
+    from bench.figures.files import save
+
     contents = _read(csvs, baseline, models)
-    with _figures(contents, csvs, baseline) as files:
-        _print(contents)
-    return files
+    _print(contents)
+    folder, stem = Path(csvs[0]).parent, _stem(csvs)
+    return _files(save(drawing, folder, stem) for drawing in drawings(contents))
 
 
 def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
     _check(options)
-    contents = _read(options.csvs, options.baseline, options.model)
-    variants = sorted(contents.cases["variant"].unique())
-    if options.baseline not in (*variants, BASELINE):
-        raise UserError(f"--baseline: {options.baseline!r} is not in these results; accepted: {', '.join(variants)}")
-    written = []
-    with _figures(contents, options.csvs, options.baseline, options.figures, not options.no_figures) as files:
-        if options.markdown == "-":
-            sys.stdout.write(_markdown(contents))
-        else:
-            _print(contents)
-        if options.markdown not in (None, "-"):
-            written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
-        if options.html:
-            written.append(cli.write("--html", options.html, _page(contents, options.csvs, options.baseline)))
-    written += files
+    with processes(_modules(options)) as beside:
+        written = _report(options, beside)
     if written:
         print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return 0
+
+
+def _modules(options: argparse.Namespace) -> Iterator[str]:
+    """What the processes beside this one have to load for what is asked for; nothing where there is nothing to read."""
+    if not all(Path(csv).is_file() for csv in options.csvs):
+        return
+    if options.html:
+        yield "vl_convert"
+    if not options.no_figures:
+        yield "bench.figures.curves"
+
+
+def _report(options: argparse.Namespace, beside: Executor) -> list[Path]:
+    """The files written. The page's script is made while the rows are read, figures are drawn while the rest is."""
+    script = beside.submit(vega.script) if options.html else None
+    from bench.figures.drawings import drawings
+    from bench.figures.files import save
+
+    contents = _read(options.csvs, options.baseline, options.model)
+    _check_baseline(options.baseline, contents)
+    folder, stem = options.figures or Path(options.csvs[0]).parent, _stem(options.csvs)
+    wanted = [] if options.no_figures else drawings(contents)
+    figures = [beside.submit(save, drawing, folder, stem) for drawing in wanted]
+    written = []
+    if options.markdown == "-":
+        sys.stdout.write(_markdown(contents))
+    else:
+        _print(contents)
+    if options.markdown not in (None, "-"):
+        written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
+    if script:
+        from bench.page.document import render
+
+        written.append(cli.write("--html", options.html, render(contents, stem, script.result())))
+    return written + _files(figure.result() for figure in figures)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -96,16 +123,21 @@ def _check(options: argparse.Namespace) -> None:
             cli.check_apart(option, Path(path), [*options.csvs, *others])
             cli.check_writable(option, Path(path))
     if options.html:
-        from bench.page.document import vega
+        vega.check()
 
-        vega()
+
+def _check_baseline(baseline: str, contents: Contents) -> None:
+    """UserError for one that was named and is not there; the usual one may be missing, and then a line says so."""
+    variants = sorted(contents.visits["variant"].unique())
+    if baseline not in (*variants, BASELINE):
+        raise UserError(f"--baseline: {baseline!r} is not in these results; accepted: {', '.join(variants)}")
 
 
 def _read(csvs: Sequence[str | Path], baseline: str, models: Sequence[Model]) -> Contents:
-    from bench.analysis.contents import contents
+    from bench.analysis.contents import Contents
     from bench.analysis.frame import read
 
-    return contents(read(csvs), baseline, models)
+    return Contents(read(csvs), baseline, models)
 
 
 def _print(contents: Contents) -> None:
@@ -131,34 +163,16 @@ def _markdown(contents: Contents) -> str:
     )
 
 
-def _page(contents: Contents, csvs: Sequence[str | Path], baseline: str) -> str:
-    """The same as a page, in which the measured cases are a table of its own."""
-    from bench.page.document import render
+def _files(figures: Iterable[list[Path]]) -> list[Path]:
+    """Those of all figures, as each is saved; UserError where one is not."""
+    from bench.figures.files import NotWritten
 
-    c = contents
-    return render(c.visits, c.cases, c.answer, [*c.wholes, *c.derived], baseline, title=_stem(csvs))
-
-
-@contextmanager
-def _figures(
-    contents: Contents,
-    csvs: Sequence[str | Path],
-    baseline: str,
-    folder: Path | None = None,
-    wanted: bool = True,
-) -> Iterator[list[Path]]:
-    """The figures, if wanted, named after the CSVs; they are written by the end of the block."""
-    if not wanted:
-        yield []
-        return
-    from bench.figures import drawings
-
-    folder = Path(csvs[0]).parent if folder is None else folder
     try:
-        with drawings.writing(contents.cases, contents.growths, folder, _stem(csvs), baseline) as files:
-            yield files
-    except drawings.NotWritten as error:
+        return [path for paths in figures for path in paths]
+    except NotWritten as error:
         raise UserError(f"no figures: {error}; --figures takes a folder that can be written to") from None
+    except BrokenExecutor:
+        raise UserError("no figures: a process that drew them was killed; --no-figures does without") from None
 
 
 def _stem(csvs: Sequence[str | Path]) -> str:

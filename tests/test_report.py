@@ -1,6 +1,7 @@
 """`python -m bench.report`: what is printed and written, and one clear line for whatever is wrong with the request."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 from bench import report
 from bench.errors import UserError
 from tests.analysis.made_up import failed, row, write
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -140,3 +145,8 @@ def test_no_torch_is_loaded_to_read_and_report(results: Path) -> None:
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_figures_whose_process_was_killed_are_one_line(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.figures.files.save", die)
+    assert refusal(results) == "no figures: a process that drew them was killed; --no-figures does without"

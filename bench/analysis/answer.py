@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import PROBLEM, by, describe, records, varying
-from bench.analysis.lengths import series
+from bench.analysis.groups import PROBLEM, Group, by, describe, records, varying
 from bench.analysis.scatter import Ratio, leaders, ratio
 from bench.analysis.tables import Cell
 from bench.analysis.text import TO, percent, plain, round_count, round_outward, significant, size, times, tokens
@@ -48,12 +48,12 @@ class _Field(NamedTuple):
         return sorted(here, key=lambda case: (case["latency_ms"], case["variant"]))
 
 
-def answer(cases: pd.DataFrame, baseline: str) -> list[Paragraph]:
-    """A paragraph for each problem: the fastest, where that changes, the leanest, how far each went, what was wrong."""
-    axes = (*PROBLEM, *varying(cases))
+def answer(series: Sequence[Group], baseline: str) -> list[Paragraph]:
+    """A paragraph for each series: the fastest, where that changes, the leanest, how far each went, what was wrong."""
+    axes = (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series)))
     fields: dict[tuple[str, ...], _Field] = {}
     paragraphs = []
-    for problem, part in series(cases):
+    for problem, part in series:
         rest = tuple(str(value) for axis, value in problem.items() if axis != "mask")
         field = fields[problem["mask"], *rest] = _field(part)
         wider = fields.get((str(_widened(problem["mask"])), *rest), field)
@@ -214,13 +214,13 @@ def _reach(part: pd.DataFrame) -> Iterator[str]:
     """How far each variant went, and what stopped it before the longest length."""
     longest = int(part["length"].max())
     reached: dict[str, list[str]] = {}
-    for variant, own in by(part.sort_values("length"), "variant"):
-        ok = own[own["status"] == "ok"]
-        if len(ok):
-            last = int(ok["length"].max())
-            after = own[own["length"] > last]
-            stopped = f", then {after['status'].iloc[0]} ({plain(after['reason'].iloc[0])})" if len(after) else ""
-            name = ("" if own["exact"].iloc[0] else "≈ ") + plain(variant)
+    for variant, found in groupby(records(part, "variant", "length"), key=itemgetter("variant")):
+        own = list(found)
+        last = max((case["length"] for case in own if case["status"] == "ok"), default=None)
+        if last is not None:
+            after = next((case for case in own if case["length"] > last), None)
+            stopped = f", then {after['status']} ({plain(after['reason'])})" if after else ""
+            name = ("" if own[0]["exact"] else "≈ ") + plain(variant)
             reached.setdefault(f"{tokens(last)}{stopped}", []).append(name)
     full = reached.pop(tokens(longest), [])
     words = [f"{', '.join(names)} to {where}" for where, names in reached.items()]

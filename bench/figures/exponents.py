@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.lines import Line2D
 from bench.analysis.identity import Look, looks
 from bench.analysis.text import plain
 from bench.figures.labels import readable
-from bench.figures.panels import first_panels
+from bench.figures.panels import first_panels, titled
 from bench.figures.sheet import GREY, finish, grid, named, order, small_print
 
 X = "exponent of the length"
@@ -23,17 +22,16 @@ _ROW = {"latency_ms": 0.16, "peak_bytes": -0.16}  # where in a variant's row, an
 _WORDS = {"latency_ms": "latency", "peak_bytes": "peak memory"}
 
 
-def draw(data: pd.DataFrame, notes: Iterable[str] = ()) -> Figure:
-    """The figure of fitted growths with a `panel`, in the style that is set: a row a variant, latency above memory."""
-    shown, left_out = first_panels(data)
+def draw(growths: pd.DataFrame) -> Figure:
+    """The figure of fitted growths, in the style that is set: a row a variant, latency above memory."""
+    shown, left_out = first_panels(titled(growths[growths["exponent"].notna()]))
     names = sorted(set(shown["variant"]), key=order, reverse=True)
     look = looks(names)
     sheet = grid(shown, 2 * len(names), X, "")
     for title, axes in sheet.panels.items():
         for power in (1, 2):
             axes.axvline(power, color="#999999", linewidth=1, zorder=1)
-        for growth in shown[shown["panel"] == title].to_dict("records"):
-            _growth(axes, growth, names.index(growth["variant"]), look[growth["variant"]])
+        _growths(axes, shown[shown["panel"] == title], names, look)
         axes.grid(axis="y", visible=False)
     exact = shown.groupby("variant")["exact"].all()
     sheet.first.set_yticks(range(len(names)), [named(name, bool(exact[name])) for name in names])
@@ -43,10 +41,10 @@ def draw(data: pd.DataFrame, notes: Iterable[str] = ()) -> Figure:
     for axes in sheet.panels.values():
         for text, name in zip(axes.get_yticklabels(), names, strict=False):  # inner panels have none
             text.set_color(readable(look[name].colour))
-    return finish(sheet, _legend(shown), small_print(shown, left_out, notes), [])
+    return finish(sheet, _legend(shown), small_print(shown, left_out, _missing(growths)), [])
 
 
-def missing(growths: pd.DataFrame) -> list[str]:
+def _missing(growths: pd.DataFrame) -> list[str]:
     """What has no fit, and why: "no exponent: naive, sdpa (2 lengths, ...)"."""
     left_out = growths[growths["exponent"].isna() & (growths["lengths"] > 0)]
     named = left_out.assign(variant=left_out["variant"].map(plain)).groupby("reason")["variant"]
@@ -54,20 +52,21 @@ def missing(growths: pd.DataFrame) -> list[str]:
     return [f"no exponent in some panel: {'; '.join(parts)}"] if parts else []
 
 
-def _growth(axes: Axes, growth: Mapping[Any, Any], row: int, look: Look) -> None:
-    """A dot at the exponent, filled for latency and hollow for memory, over its interval."""
-    y = row + _ROW[growth["quantity"]]
-    hollow = growth["quantity"] == "peak_bytes"
-    axes.hlines(y, growth["low"], growth["high"], color=look.colour, linewidth=1.3)
-    axes.plot(
-        [growth["exponent"]],
-        [y],
-        color=look.colour,
-        marker=look.marker,
-        markerfacecolor="white" if hollow else look.colour,
-        markersize=5,
-        label=growth["variant"],
-    )
+def _growths(axes: Axes, shown: pd.DataFrame, names: Sequence[str], look: Mapping[str, Look]) -> None:
+    """A dot at each exponent, filled for latency and hollow for memory, over its interval."""
+    heights = [names.index(name) + _ROW[what] for name, what in zip(shown["variant"], shown["quantity"], strict=True)]
+    colours = [look[name].colour for name in shown["variant"]]
+    axes.hlines(heights, shown["low"], shown["high"], color=colours, linewidth=1.3)
+    for y, colour, growth in zip(heights, colours, shown.to_dict("records"), strict=True):
+        axes.plot(
+            [growth["exponent"]],
+            [y],
+            color=colour,
+            marker=look[growth["variant"]].marker,
+            markerfacecolor="white" if growth["quantity"] == "peak_bytes" else colour,
+            markersize=5,
+            label=growth["variant"],
+        )
 
 
 def _legend(shown: pd.DataFrame) -> list[Line2D]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import pandas as pd
 
 from bench.analysis.groups import by, describe, groups, varying
-from bench.analysis.lengths import with_lengths
 from bench.analysis.text import plain
 from variants.problem import DTYPES
 
@@ -23,8 +22,7 @@ def by_length(cases: pd.DataFrame) -> pd.DataFrame:
     A panel shows one problem; its title is the mask, and whatever else differs between panels. Where queries and
     keys differ in number, the length is whichever of the two was swept, and the title names the other.
     """
-    lengths = pd.concat([with_lengths(group) for _, group in groups(cases)])
-    return titled(lengths.assign(x=lengths["length"]))
+    return titled(cases.assign(x=cases["length"]))
 
 
 def by_axis(cases: pd.DataFrame, axis: str) -> pd.DataFrame:

@@ -23,16 +23,11 @@ X, Y = "intensity (FLOP per byte)", "rate (TFLOP/s)"
 _HEADROOM = 0.08  # of a panel, for what the roof is called
 
 
-def with_intensities(data: pd.DataFrame) -> pd.DataFrame:
-    """The cases that have a rate, which approximations have not, with their `intensity`."""
-    rated = data[data["tflops"] > 0]
-    return rated.assign(intensity=[intensity(case) for case in rated.to_dict("records")])
-
-
 def draw(data: pd.DataFrame, notes: Iterable[str] = ()) -> Figure:
-    """The figure of such cases with a `panel`, in the style that is set; a line goes from a variant's shortest length
-    to its longest. Roofs are those that the runs measured, and missing where they did not."""
-    shown, left_out = first_panels(data)
+    """The figure of cases that have a rate and a `panel`, in the style that is set; a line goes from a variant's
+    shortest length to its longest. Roofs are those that the runs measured, and missing where they did not."""
+    first, left_out = first_panels(data)
+    shown = first.assign(intensity=[intensity(case) for case in first.to_dict("records")])
     look = looks(shown["variant"])
     sheet = grid(shown, fullest(shown), X, Y)
     ridges = (1e3 * shown["ceiling_tflops"] / shown["copy_gb_s"]).dropna().to_list()

@@ -12,14 +12,13 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.answer import Paragraph
 from bench.analysis.cases import KEY, timed
-from bench.analysis.groups import AXES, groups, varying
+from bench.analysis.contents import Contents
+from bench.analysis.groups import AXES, varying
 from bench.analysis.identity import BUILT_IN, looks
-from bench.analysis.lengths import with_lengths
-from bench.analysis.quantities import with_speedups
 from bench.analysis.roofline import intensity
-from bench.analysis.tables import WORDS, Cell, Table, heading
+from bench.analysis.scatter import COLUMNS as SCATTER
+from bench.analysis.tables import WORDS, Cell, Table
 from bench.results.columns import COLUMNS, FAILURES, Case
 from bench.results.command import command
 
@@ -30,20 +29,18 @@ _OF_VISITS = ["plan_bytes", "reserved_bytes", "memory_source"]
 _OF_VISIT = ("run", "visit", "started", "visit_s", "status", "reason", "latency_ms", "spread", "canary_ms", "crowding")
 
 
-def content(
-    visits: pd.DataFrame, cases: pd.DataFrame, answer: Iterable[Paragraph], tables: Iterable[Table], baseline: str
-) -> dict[str, Any]:
+def content(contents: Contents) -> dict[str, Any]:
     """All that the page's script reads, ready for JSON: no NaN, no infinity, no pandas."""
-    shown = _cases(visits, cases, baseline)
+    visits, shown = contents.visits, _cases(contents)
     return {
-        "baseline": baseline,
-        "heading": _cells(heading(cases, baseline)),
-        "answer": [{"title": paragraph.title, "lines": _cells(paragraph.lines)} for paragraph in answer],
-        "tables": [_table(table) for table in tables],
+        "baseline": contents.baseline,
+        "heading": _cells(contents.heading),
+        "answer": [{"title": paragraph.title, "lines": _cells(paragraph.lines)} for paragraph in contents.answer],
+        "tables": [_table(table) for table in (*contents.wholes, *contents.derived)],
         "words": WORDS,
         "failures": FAILURES,
         "meanings": {name: column.meaning for name, column in COLUMNS.items()},
-        "looks": _looks(cases["variant"].unique()),
+        "looks": _looks(shown["variant"].unique()),
         "axes": varying(shown, AXES),
         "environment": [axis for axis in AXES if axis not in (f.name for f in fields(Case))],
         "cases": _columns(shown),
@@ -52,10 +49,10 @@ def content(
     }
 
 
-def _cases(visits: pd.DataFrame, cases: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """The cases, problem by problem, with what follows from them and their visits."""
-    shown = with_speedups(pd.concat([with_lengths(group) for _, group in groups(cases)], ignore_index=True), baseline)
-    known = visits.groupby(KEY, dropna=False, as_index=False)[_OF_VISITS].max()
+def _cases(contents: Contents) -> pd.DataFrame:
+    """The cases with what follows from them and their visits."""
+    shown = contents.cases.drop(columns=[*SCATTER, "budget_used"])
+    known = contents.visits.groupby(KEY, dropna=False, as_index=False)[_OF_VISITS].max()
     shown = shown.merge(known, on=KEY, how="left", validate="one_to_one")
     asked = [Case(*values) for values in zip(*(shown[f.name].tolist() for f in fields(Case)), strict=True)]
     return shown.assign(

@@ -10,6 +10,9 @@ import pandas as pd
 
 from bench.analysis.cases import cases
 from bench.analysis.frame import from_rows
+from bench.analysis.groups import Group
+from bench.analysis.lengths import series
+from bench.analysis.quantities import quantified
 from bench.results.columns import COLUMNS, FAILURES, Row
 from tests.results.rows import ROW
 
@@ -38,6 +41,16 @@ def failed(status: str, reason: str = "a reason", variant: str = "sdpa", n: int 
 def grouped(*rows: Row) -> pd.DataFrame:
     """The cases of these rows."""
     return cases(from_rows(rows))
+
+
+def parts(*rows: Row) -> list[Group]:
+    """Their cases, series by series."""
+    return series(grouped(*rows))
+
+
+def known(*rows: Row, baseline: str = "sdpa") -> pd.DataFrame:
+    """Their cases with all that figures and page show."""
+    return quantified(parts(*rows), baseline)
 
 
 def write(path: Path, rows: Iterable[Row], extra: dict[str, str] | None = None) -> Path:

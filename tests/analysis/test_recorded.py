@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t
 
-from bench.analysis.contents import Contents, contents
+from bench.analysis.contents import Contents
 from bench.analysis.frame import read
 from bench.analysis.text import TO
 
@@ -22,7 +22,7 @@ LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
 
 @pytest.fixture(scope="module")
 def report() -> Contents:
-    return contents(read([RECORDED]), "sdpa")
+    return Contents(read([RECORDED]), "sdpa")
 
 
 def rows() -> list[dict[str, str]]:

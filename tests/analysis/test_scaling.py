@@ -5,7 +5,7 @@ import pytest
 from bench.analysis.growth import growths
 from bench.analysis.scaling import tables
 from bench.results.columns import Row
-from tests.analysis.made_up import grouped, row
+from tests.analysis.made_up import parts, row
 
 LENGTHS = [256 * 2**k for k in range(6)]
 
@@ -27,8 +27,8 @@ def series(variant: str, exponent: float, at_256: float = 1.0, **changes: object
 
 
 def shown(*rows: list[Row], baseline: str = "sdpa") -> tuple[dict[str, dict[str, str]], list[str]]:
-    cases = grouped(*(r for part in rows for r in part))
-    (table,) = tables(cases, growths(cases), baseline)
+    found = parts(*(r for part in rows for r in part))
+    (table,) = tables(found, growths(found), baseline)
     (section,) = table.sections
     texts = [[cell.text for cell in line] for line in section]
     lines = {line[0]: dict(zip(table.header, line, strict=True)) for line in texts}
@@ -81,8 +81,8 @@ def test_a_fit_that_is_refused_says_why() -> None:
 
 
 def test_one_length_scales_nowhere() -> None:
-    cases = grouped(row("sdpa", 512))
-    assert tables(cases, growths(cases), "sdpa") == []
+    found = parts(row("sdpa", 512))
+    assert tables(found, growths(found), "sdpa") == []
 
 
 @pytest.mark.parametrize("approximate", [True, False])

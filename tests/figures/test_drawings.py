@@ -10,15 +10,17 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import same_color
 
-from bench.analysis.growth import growths
+from bench.analysis.contents import Contents
+from bench.analysis.frame import from_rows
 from bench.figures import exponents, roofs
-from bench.figures.drawings import drawings, write
-from bench.figures.panels import by_length, titled
+from bench.figures.drawings import drawings
+from bench.figures.files import save
+from bench.figures.panels import by_length
 from bench.results.columns import Row
-from tests.analysis.made_up import failed, grouped, row
+from tests.analysis.made_up import failed, known, row
 from tests.figures.drawn import LENGTHS, labels, legend, line, small_print, style
 
-ALL = ("latency", "memory", "speedup", "growth", "roofline", "error")
+ALL = ("latency", "memory", "speedup", "roofline", "error", "growth")
 
 
 def sweep(**changes: Any) -> list[Row]:
@@ -26,13 +28,15 @@ def sweep(**changes: Any) -> list[Row]:
 
 
 def names(*rows: Row, baseline: str = "sdpa") -> list[str]:
-    cases = grouped(*rows)
-    return [name for name, _ in drawings(cases, growths(cases), baseline)]
+    return [drawing.name for drawing in drawings(Contents(from_rows(rows), baseline))]
+
+
+def saved(folder: Path, *rows: Row) -> list[Path]:
+    return [path for drawing in drawings(Contents(from_rows(rows), "sdpa")) for path in save(drawing, folder, "run")]
 
 
 def test_each_figure_as_png_and_svg(tmp_path: Path) -> None:
-    cases = grouped(*sweep())
-    paths = write(cases, growths(cases), tmp_path / "new", "run", "sdpa")
+    paths = saved(tmp_path / "new", *sweep())
     assert [p.name for p in paths] == [f"run-{name}.{ending}" for name in ALL for ending in ("png", "svg")]
     assert all(path.stat().st_size for path in paths)
     assert {plt.imread(p).shape[1] for p in paths if p.suffix == ".png"} == {1800}  # twice the width of a README
@@ -40,8 +44,8 @@ def test_each_figure_as_png_and_svg(tmp_path: Path) -> None:
 
 
 def test_the_text_of_an_svg_is_text_and_never_markup(tmp_path: Path) -> None:
-    cases = grouped(*(row("<script>$x$", n, exact=False, peak_bytes=None) for n in (1024, 2048)))
-    once, again = (write(cases, growths(cases), tmp_path / name, "run", "sdpa") for name in ("a", "b"))
+    rows = [row("<script>$x$", n, exact=False, peak_bytes=None) for n in (1024, 2048)]
+    once, again = (saved(tmp_path / name, *rows) for name in ("a", "b"))
     _, svg = once
     assert "<script" not in svg.read_text()
     texts = [element.text for element in ET.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
@@ -62,13 +66,13 @@ def test_other_axes_that_were_swept_have_figures_of_their_own() -> None:
     assert names(*rows) == [
         *("latency", "memory", "speedup"),
         *("latency-by-heads", "memory-by-heads", "speedup-by-heads"),
-        *("growth", "roofline", "error"),
+        *("roofline", "error", "growth"),
     ]
 
 
 def rated(*rows: Row, **roofs_: float) -> pd.DataFrame:
     roof = {"ceiling_tflops": math.nan, "copy_gb_s": math.nan, **roofs_}
-    return roofs.with_intensities(by_length(grouped(*rows).assign(**roof)))
+    return by_length(known(*rows).assign(**roof))
 
 
 @pytest.mark.usefixtures(style.__name__)
@@ -90,19 +94,22 @@ def test_where_no_roof_was_measured_none_is_drawn() -> None:
 
 
 def test_an_approximation_has_no_rate() -> None:
-    assert set(rated(row(), row("mine", exact=False))["variant"]) == {"sdpa"}
+    made = drawings(Contents(from_rows([row(), row("mine", exact=False)]), "sdpa"))
+    (data, notes), *_ = (drawing.arguments for drawing in made if drawing.name == "roofline")
+    assert set(data["variant"]) == {"sdpa"}
+    assert notes == ("not shown: mine, for an approximation has no rate",)
 
 
 def growth(variant: str, quantity: str, exponent: float, **changes: Any) -> dict[str, Any]:
-    (problem,) = grouped(row()).to_dict("records")
+    (problem,) = known(row()).to_dict("records")
     fit = {"exponent": exponent, "low": exponent - 0.1, "high": exponent + 0.2, "lengths": 5, "reason": ""}
-    return problem | {"fixed": "", "variant": variant, "quantity": quantity} | fit | changes
+    return problem | {"variant": variant, "quantity": quantity} | fit | changes
 
 
 @pytest.mark.usefixtures(style.__name__)
 def test_a_dot_and_an_interval_for_each_exponent() -> None:
     fits = [growth("naive", "latency_ms", 2.1), growth("naive", "peak_bytes", 2.0), growth("flex", "latency_ms", 1.2)]
-    figure = exponents.draw(titled(pd.DataFrame(fits)))
+    figure = exponents.draw(pd.DataFrame(fits))
     figure.canvas.draw()
     (axes,) = figure.axes
     dots = [one for one in axes.lines if one.get_marker() not in ("None", "")]
@@ -118,7 +125,6 @@ def test_a_dot_and_an_interval_for_each_exponent() -> None:
 @pytest.mark.usefixtures(style.__name__)
 def test_what_has_no_exponent_is_told() -> None:
     none = growth("naive", "latency_ms", math.nan, lengths=2, reason="2 lengths only")
-    told = exponents.missing(pd.DataFrame([none, growth("x", "latency_ms", math.nan, lengths=0, reason="0 lengths")]))
-    assert told == ["no exponent in some panel: naive (2 lengths only)"]
-    figure = exponents.draw(titled(pd.DataFrame([growth("flex", "latency_ms", 1.0)])), told)
-    assert told[0] in small_print(figure)
+    never_ran = growth("x", "latency_ms", math.nan, lengths=0, reason="0 lengths")
+    figure = exponents.draw(pd.DataFrame([growth("flex", "latency_ms", 1.0), none, never_ran]))
+    assert small_print(figure).endswith("\nno exponent in some panel: naive (2 lengths only)")

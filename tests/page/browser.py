@@ -6,7 +6,7 @@ python -m tests.page.browser page.html picture.png 1280 dark figure=memory
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -14,21 +14,18 @@ from typing import Any, NoReturn
 
 import pytest
 
-from bench.analysis.answer import answer
-from bench.analysis.cases import cases
+from bench.analysis.contents import Contents
 from bench.analysis.frame import from_rows
-from bench.analysis.tables import Table
+from bench.page import vega
 from bench.page.document import render
 from bench.results.columns import Row
 
 QUIETLY = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 
-def html(rows: Iterable[Row], tables: Sequence[Table] = (), baseline: str = "sdpa", title: str = "A title") -> str:
+def html(rows: Iterable[Row], baseline: str = "sdpa", title: str = "A title") -> str:
     """The page of these rows."""
-    visits = from_rows(rows)
-    found = cases(visits)
-    return render(visits, found, answer(found, baseline), tables, baseline, title)
+    return render(Contents(from_rows(rows), baseline), title, vega.script())
 
 
 @contextmanager

@@ -11,12 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bench.analysis.cases import cases
+from bench.analysis.contents import Contents
 from bench.analysis.frame import from_rows
 from bench.analysis.identity import BUILT_IN, looks
-from bench.analysis.tables import Cell, Table
 from bench.errors import UserError
-from bench.page import document
+from bench.page import document, vega
 from bench.page.content import content
 from bench.results.columns import Row
 from tests.analysis.made_up import failed, row
@@ -56,13 +55,12 @@ class Scripts(HTMLParser):
 @pytest.fixture(autouse=True)
 def _no_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     """Making Vega's script takes seconds, and none of these tests runs it."""
-    monkeypatch.setattr(document, "vega", lambda: "var vegaEmbed;")
+    monkeypatch.setattr(vega, "script", lambda: "var vegaEmbed;")
 
 
 def content_of(*rows: Row, baseline: str = "sdpa") -> dict[str, Any]:
     """What the page of these rows holds."""
-    visits = from_rows(rows)
-    return content(visits, cases(visits), [], [], baseline)
+    return content(Contents(from_rows(rows), baseline))
 
 
 def column(part: dict[str, Any], name: str) -> list[Any]:
@@ -73,13 +71,12 @@ def column(part: dict[str, Any], name: str) -> list[Any]:
 
 def test_data_comes_back_as_it_was_and_ends_no_script() -> None:
     rows = [row(HOSTILE), failed("error", HOSTILE, "flex")]
-    table = Table(HOSTILE, ("variant",), [[(Cell(HOSTILE),)]], [Cell(HOSTILE)])
-    page = Scripts(html(rows, tables=[table], title=HOSTILE))
+    page = Scripts(html(rows, title=HOSTILE))
     assert len(page.texts) == 3
     data = json.loads(page.texts[0])
     assert not re.search("[<>&\u2028\u2029]", page.texts[0])
     assert HOSTILE in column(data["cases"], "variant")
-    assert data["tables"][0]["title"] == data["tables"][0]["notes"][0]["text"] == HOSTILE
+    assert json.loads(document.as_json(HOSTILE)) == HOSTILE
 
 
 def test_the_policy_forbids_requests_and_every_other_script() -> None:
@@ -97,14 +94,14 @@ def test_the_page_names_nothing_to_be_fetched() -> None:
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+    vega.check()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UserError, match=r"pip install -e '\.\[html\]'"):
-        document.vega.__wrapped__()
+        vega.check()
 
 
 def test_a_script_is_what_a_browser_will_read() -> None:
-    assert document._inline("a\r\nb</script>\r") == "a\nb<\\/script>\n"
+    assert vega.inline("a\r\nb</script>\r") == "a\nb<\\/script>\n"
 
 
 def test_visits_go_with_their_case_and_say_whether_they_count() -> None:
@@ -147,6 +144,6 @@ def test_twenty_thousand_visits_are_under_six_megabytes() -> None:
     one = from_rows(visits)
     copies = range(1, 20_000 // len(one) + 2)
     many = pd.concat([one.assign(batch=n, latency_ms=one["latency_ms"] * 1.0001**n) for n in copies], ignore_index=True)
-    page = document.render(many, cases(many), [], [], "sdpa", "Many")
+    page = document.render(Contents(many, "sdpa"), "Many", vega.script())
     assert len(many) >= 20_000
     assert len(page.encode()) < 6_000_000 - 900_000  # less what Vega's own script takes
