@@ -183,11 +183,11 @@ def _show(options: argparse.Namespace, path: Path, limits: Limits) -> int:
     from bench.analysis.cases import cases
     from bench.analysis.frame import read
     from bench.analysis.groups import machine
-    from bench.analysis.limits import limit_tables, statement
+    from bench.analysis.limits import limit_tables, settled, statement
     from bench.analysis.render import console, markdown, markdown_notes, print_notes, print_table
     from bench.analysis.tables import Cell
 
-    found = cases(read([path]))
+    found = cases(settled(read([path])))
     heading, tables = [Cell(machine(found)), statement(limits)], limit_tables(found, limits)
     text = markdown_notes(heading) + "".join(map(markdown, tables))
     if options.markdown == "-":

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ attention, what of it cannot be timed here, and where each number was read."""
 
 EXAMPLES = """\
   python -m bench.models
-  python -m bench.models llama-3-8b,gemma-2-9b"""
+  python -m bench.models llama-3-8b gemma-2-9b"""
 
 PHASES = ("prefill", "decode")
 
@@ -151,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = cli.Parser("models", DESCRIPTION, EXAMPLES)
     p.add_argument(
-        "models", nargs="?", type=cli.comma_separated(named), metavar="MODELS", help="these models alone (default: all)"
+        "models", nargs="*", type=cli.comma_separated(named), metavar="MODELS", help="these models alone (default: all)"
     )
     return p
 
@@ -159,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Prints the models; returns the exit status."""
     options = parser().parse_args(argv)
-    for model in options.models or every().values():
+    for model in chain.from_iterable(options.models) if options.models else every().values():
         print("\n".join(_lines(model)))
     return 0
 

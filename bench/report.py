@@ -73,8 +73,13 @@ def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
     _check(options)
-    with processes(_modules(options)) as beside:
-        written = _report(options, beside)
+    try:
+        with processes(_modules(options)) as beside:
+            written = _report(options, beside)
+    except BrokenExecutor:
+        raise UserError(
+            "a process beside this one was killed, perhaps for want of memory; --no-figures without --html needs none"
+        ) from None
     if written:
         print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return 0
@@ -92,10 +97,11 @@ def _modules(options: argparse.Namespace) -> Iterator[str]:
 
 def _report(options: argparse.Namespace, beside: Executor) -> list[Path]:
     """The files written. The page's script is made while the rows are read, figures are drawn while the rest is."""
-    script = beside.submit(vega.script) if options.html else None
     from bench.figures.drawings import drawings
     from bench.figures.files import save
+    from bench.page.document import render
 
+    script = beside.submit(vega.script) if options.html else None
     contents = _read(options.csvs, options.baseline, options.model)
     _check_baseline(options.baseline, contents)
     folder, stem = options.figures or Path(options.csvs[0]).parent, _stem(options.csvs)
@@ -109,8 +115,6 @@ def _report(options: argparse.Namespace, beside: Executor) -> list[Path]:
     if options.markdown not in (None, "-"):
         written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
     if script:
-        from bench.page.document import render
-
         written.append(cli.write("--html", options.html, render(contents, stem, script.result())))
     return written + _files(figure.result() for figure in figures)
 
@@ -171,8 +175,6 @@ def _files(figures: Iterable[list[Path]]) -> list[Path]:
         return [path for paths in figures for path in paths]
     except NotWritten as error:
         raise UserError(f"no figures: {error}; --figures takes a folder that can be written to") from None
-    except BrokenExecutor:
-        raise UserError("no figures: a process that drew them was killed; --no-figures does without") from None
 
 
 def _stem(csvs: Sequence[str | Path]) -> str:

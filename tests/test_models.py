@@ -177,7 +177,7 @@ def test_the_list_has_every_model_with_its_numbers_and_sources(capsys: pytest.Ca
 
 
 def test_the_list_can_be_of_some(capsys: pytest.CaptureFixture[str]) -> None:
-    assert models.main(["gpt2,bert-base"]) == 0
+    assert models.main(["gpt2", "bert-base"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["gpt2", "bert-base"]
     with pytest.raises(UserError, match="'gpt5' is not a model known here"):

@@ -147,6 +147,8 @@ def test_no_torch_is_loaded_to_read_and_report(results: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
-def test_figures_whose_process_was_killed_are_one_line(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.figures.files.save", die)
-    assert refusal(results) == "no figures: a process that drew them was killed; --no-figures does without"
+@pytest.mark.parametrize("job", ["bench.figures.files.save", "bench.page.vega.script"])
+def test_a_process_that_is_killed_is_one_line(results: Path, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
+    monkeypatch.setattr(job, die)
+    told = refusal(results, "--html", results.with_suffix(".html"))
+    assert told.startswith("a process beside this one was killed")

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from bench.analysis.cases import KEY
 from bench.analysis.groups import PROBLEM, by, describe, groups, records, varying
 from bench.analysis.tables import Cell, Table, outcomes
 from bench.analysis.text import percent, plain, significant, size
 from bench.results.columns import FAILURES
-from bench.results.limits import Limits, needed_bytes
+from bench.results.limits import OF_ITS_LIMITS, Limits, needed_bytes
 
 HEADER = ("variant", "longest", "bound by", "shortest that did not fit", "memory at longest", "latency ms", "tries")
 
@@ -68,6 +69,12 @@ def reach(variant: str, tries: Sequence[Mapping[str, Any]], limits: Limits) -> R
         return Reach(variant, fits, over, made, limits.exceeded(over))
     at_the_end = fits is not None and fits["seq_kv"] >= limits.longest
     return Reach(variant, fits, None, made, "longest" if at_the_end else "not known yet")
+
+
+def settled(visits: pd.DataFrame) -> pd.DataFrame:
+    """These visits, in the order in which they were made, less tries that a limit ended and that were made again since:
+    a timeout of an earlier search says nothing once a longer one let the call come to its end."""
+    return visits[~(visits["status"].isin(OF_ITS_LIMITS) & visits.duplicated(KEY, keep="last"))]
 
 
 def limit_tables(cases: pd.DataFrame, limits: Limits) -> list[Table]:

@@ -4,7 +4,9 @@ from dataclasses import asdict
 
 import pytest
 
-from bench.analysis.limits import limit_tables, reach, statement
+from bench.analysis.cases import cases
+from bench.analysis.frame import from_rows
+from bench.analysis.limits import limit_tables, reach, settled, statement
 from bench.analysis.render import markdown
 from bench.analysis.tables import Table
 from bench.results.limits import Limits, input_bytes
@@ -58,6 +60,20 @@ def test_inputs_and_peak_count_against_memory_and_both_limits_may_be_reached(pea
 def test_what_is_not_ok_does_not_fit(status: str) -> None:
     exceeded = LIMITS.exceeded(failed(status).flat())
     assert exceeded == {"oom": "memory", "timeout": "time"}.get(status, status)
+
+
+@pytest.mark.parametrize(("status", "longest"), [("timeout", "1024"), ("skipped", "1024"), ("oom", "512")])
+def test_what_a_limit_ended_and_a_larger_one_did_not_counts_as_it_came_out_at_last(status: str, longest: str) -> None:
+    again = [failed(status, variant="sdpa", n=1024, visit=1), tried("sdpa", 1024, 4, visit=2)]
+    visits = from_rows([tried("sdpa", 512, 1), *again, tried("sdpa", 1032, 70)])
+    (made,) = limit_tables(cases(settled(visits)), LIMITS)
+    assert cells(made)[0][:2] == ["sdpa", longest]
+
+
+def test_what_was_ended_again_still_counts() -> None:
+    twice = [failed("timeout", f"over {s} s", variant="sdpa", n=1024, visit=s) for s in (1, 2)]
+    visits = settled(from_rows([tried("sdpa", 512, 1), *twice]))
+    assert visits["reason"].to_list() == ["", "over 2 s"]
 
 
 def test_the_furthest_comes_first_with_what_stopped_it() -> None:
