@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import PROBLEM, Group, by, describe, records, varying
+from bench.analysis.groups import Group, by, records
+from bench.analysis.lengths import titles
 from bench.analysis.scatter import Ratio, leaders, ratio
 from bench.analysis.tables import Cell
 from bench.analysis.text import TO, percent, plain, round_count, round_outward, significant, size, times, tokens
@@ -50,14 +51,12 @@ class _Field(NamedTuple):
 
 def answer(series: Sequence[Group], baseline: str) -> list[Paragraph]:
     """A paragraph for each series: the fastest, where that changes, the leanest, how far each went, what was wrong."""
-    axes = (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series)))
     fields: dict[tuple[str, ...], _Field] = {}
     paragraphs = []
-    for problem, part in series:
+    for title, (problem, part) in zip(titles(series), series, strict=True):
         rest = tuple(str(value) for axis, value in problem.items() if axis != "mask")
         field = fields[problem["mask"], *rest] = _field(part)
         wider = fields.get((str(_widened(problem["mask"])), *rest), field)
-        title = " · ".join(filter(None, (describe(problem, axes), problem["fixed"])))
         paragraphs.append(Paragraph(title, list(_lines(field, part, baseline, wider))))
     return paragraphs
 

@@ -67,4 +67,4 @@ class Contents:
     @cached_property
     def derived(self) -> list[Table]:
         """Tables of growth and of accuracy."""
-        return [*scaling.tables(self.series, self.growths, self.baseline), *accuracy.tables(self.cases)]
+        return [*scaling.tables(self.series, self.growths, self.baseline), *accuracy.tables(self.series)]

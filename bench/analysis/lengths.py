@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from bench.analysis.groups import Group, by, groups
+from bench.analysis.groups import PROBLEM, Group, by, describe, groups, varying
 from bench.analysis.scatter import with_scatter
 
 
@@ -19,6 +21,12 @@ def series(cases: pd.DataFrame) -> list[Group]:
         for problem, group in groups(cases)
         for fixed, part in by(with_scatter(with_lengths(group)), "fixed")
     ]
+
+
+def titles(series: Sequence[Group], without: str = "") -> list[str]:
+    """What each of these is called: its problem, but for this axis, what else varies among them, and what is fixed."""
+    axes = [axis for axis in (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series))) if axis != without]
+    return [" · ".join(filter(None, (describe(problem, axes), problem["fixed"]))) for problem, _ in series]
 
 
 def with_lengths(cases: pd.DataFrame) -> pd.DataFrame:

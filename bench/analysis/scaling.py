@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.crossings import Crossing, crossings
-from bench.analysis.groups import PROBLEM, Group, describe, records, varying
+from bench.analysis.groups import Group, records
 from bench.analysis.growth import Growth, fit
+from bench.analysis.lengths import titles
 from bench.analysis.scatter import Ratio, ratio
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, round_count, round_outward, times, tokens
@@ -36,14 +37,13 @@ Case = Mapping[str, Any]
 
 def tables(series: Sequence[Group], growths: pd.DataFrame, baseline: str) -> list[Table]:
     """A table for each series that was measured at two lengths or more, a row a variant that has a number."""
-    axes = (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series)))
     found = []
-    for at, (problem, part) in enumerate(series):
+    for at, (title, (_, part)) in enumerate(zip(titles(series), series, strict=True)):
         ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
         if ok["length"].nunique() > 1:
-            title = " · ".join(filter(None, ("how it scales", describe(problem, axes), problem["fixed"])))
-            own = records(growths[growths["series"] == at], "variant")
-            found.append(_table(title, ok, {(fit["variant"], fit["quantity"]): fit for fit in own}, baseline))
+            fits = records(growths[growths["series"] == at], "variant")
+            grown = {(fit["variant"], fit["quantity"]): fit for fit in fits}
+            found.append(_table(f"how it scales · {title}", ok, grown, baseline))
     return found
 
 
@@ -101,7 +101,7 @@ def _faster(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
     level = 1 - 0.05 / max(1, len(shared))
     ratios = [ratio(reference[n], own[n], level) for n in shared]
     if not any(r.low > 0 for r in ratios):
-        return "not told by one visit" if shared else ""
+        return "not told by these visits" if shared else ""
     signs = {1 if r.low > 1 else -1 if r.high < 1 else 0 for r in ratios}
     if words := _ONE_SIDED.get(frozenset(signs)):
         return words
