@@ -1,4 +1,4 @@
-"""What the page shows, as plain values: cases and visits column by column, the words around them, each variant's look.
+"""What the page shows, as plain values: cases, visits and growths by column, the words around them, variants' looks.
 
 A column of words is a list of the different ones and, for each row, which it is: most repeat in every row.
 """
@@ -28,10 +28,14 @@ MOST_VISITS, MOST_SAMPLES = 1_000, 300_000  # whose samples are embedded; some 2
 _OF_VISITS = ["plan_bytes", "reserved_bytes", "memory_source"]
 _OF_VISIT = ("run", "visit", "started", "visit_s", "status", "reason", "latency_ms", "spread", "canary_ms", "crowding")
 
+# The fields of a growth that the figure shows; its scale is not among them.
+_OF_GROWTH = ["variant", "exact", "quantity", "lengths", "exponent", "low", "high", "fixed_cost", "strays", "reason"]
+
 
 def content(contents: Contents) -> dict[str, Any]:
     """All that the page's script reads, ready for JSON: no NaN, no infinity, no pandas."""
     visits, shown = contents.visits, _cases(contents)
+    axes = varying(shown, AXES)
     return {
         "baseline": contents.baseline,
         "heading": _cells(contents.heading),
@@ -41,12 +45,18 @@ def content(contents: Contents) -> dict[str, Any]:
         "failures": FAILURES,
         "meanings": {name: column.meaning for name, column in COLUMNS.items()},
         "looks": _looks(shown["variant"].unique()),
-        "axes": varying(shown, AXES),
+        "axes": axes,
         "environment": [axis for axis in AXES if axis not in (f.name for f in fields(Case))],
         "cases": _columns(shown),
         "visits": _columns(_visits(visits, shown)),
         "samples": _samples(visits),
+        "growths": _columns(contents.growths[[*_problem(axes), *_OF_GROWTH]]),
     }
+
+
+def _problem(axes: Iterable[str]) -> list[str]:
+    """What tells the problems apart; the mask always, for titles begin with it."""
+    return [*dict.fromkeys(("mask", *axes)), "fixed"]
 
 
 def _cases(contents: Contents) -> pd.DataFrame:

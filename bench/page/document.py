@@ -15,7 +15,17 @@ from bench.analysis.contents import Contents
 from bench.page.content import content
 
 # Read one after another, as one script.
-SCRIPTS = ("values.js", "looks.js", "state.js", "scales.js", "figures.js", "table.js", "detail.js", "page.js")
+SCRIPTS = (
+    "values.js",
+    "looks.js",
+    "state.js",
+    "scales.js",
+    "growth.js",
+    "figures.js",
+    "table.js",
+    "detail.js",
+    "page.js",
+)
 
 
 def render(contents: Contents, title: str, script: str) -> str:

@@ -1,7 +1,17 @@
 "use strict";
-// The figures: a panel a problem, log-log, each drawn by Vega-Lite. A gap is a gap: where a variant has no number at a
-// length that its panel has, its line breaks, and a mark above says whether it failed there or was not tried.
+// The figures: a panel a problem, log-log but for growth, each drawn by Vega-Lite. A gap is a gap: where a variant has
+// no number at a length that its panel has, its line breaks, and a mark above says whether it failed or was not tried.
 
+// What most figures are made of and by; GROWTH is the other way.
+const CURVES = {
+  rows: cases,
+  scales: scalesOf,
+  spec: specOf,
+  notes: notesOf,
+  legend: marksLegend,
+  numbers: "the table of cases below holds the numbers",
+  none: (figure) => `No case here has a number for: ${figure.label}.`,
+};
 const FIGURES = {
   latency: { title: "Latency", label: "latency (ms)", y: "latency_ms", low: "low_ms", high: "high_ms" },
   memory: { title: "Peak memory", label: "peak memory above inputs", y: "peak_bytes", binary: true },
@@ -13,14 +23,22 @@ const FIGURES = {
     high: "most_speedup",
     level: 1,
   },
+  growth: {
+    title: "Growth",
+    label: "exponent of the length, with its 95 % interval",
+    x: "exponent",
+    y: "exponent",
+    how: GROWTH,
+  },
   roofline: { title: "Roofline", label: "TFLOP/s", y: "tflops", x: "intensity" },
   error: { title: "Error", label: "error as a share of its budget", y: "error_share", level: 1 },
 };
 const X_LABELS = { length: "sequence length", intensity: "operations per byte that must be moved (FLOP/B)" };
 const HEIGHT = 260;
 const MOST_PANELS = 9; // at first: more are drawn when asked for
+const howOf = (figure) => figure.how ?? CURVES;
 const xOf = (row) => row[FIGURES[state.figure].x ?? state.x];
-const hasPoint = (row, figure) => row[figure.y] > 0 && xOf(row) > 0; // the axes are logarithmic
+const hasPoint = (row, figure) => row[figure.y] > 0 && xOf(row) > 0; // the axes are logarithmic, and exponents so
 
 // The axes whose values a panel has in common: all that vary, but for the one along which its lines run.
 function panelAxes() {
@@ -51,13 +69,17 @@ function titleOf(row, axes) {
   ].join(" · ");
 }
 
+// The cases or growths that the filters leave of what the chosen figure shows.
+const shownRows = () => howOf(FIGURES[state.figure]).rows.filter(isShown);
+
 let drawing = 0; // which draw is the latest: an older one, still under way, gives up
 
 async function drawFigures(shown, most) {
   const mine = ++drawing;
   const figure = FIGURES[state.figure];
+  const how = howOf(figure);
   const panels = panelsOf(shown);
-  const scales = scalesOf(shown, figure);
+  const scales = how.scales(shown, figure);
   const holder = document.getElementById("panels");
   const made = panels.slice(0, most).map((panel) => ({ ...panel, node: panelElement(panel, figure) }));
   holder.querySelectorAll(".chart").forEach((chart) => chart.finish?.());
@@ -67,22 +89,23 @@ async function drawFigures(shown, most) {
   for (const panel of made) {
     if (mine !== drawing) return;
     const chart = panel.node.querySelector(".chart");
-    if (chart && scales) chart.finish = await draw(chart, specOf(panel.rows, figure, scales), panel.title);
+    if (chart && scales) chart.finish = await draw(chart, how.spec(panel.rows, figure, scales), panel.title);
   }
   if (mine === drawing) holder.dataset.drawn = String(mine);
 }
 
 function panelElement(panel, figure) {
+  const how = howOf(figure);
   const any = panel.rows.some((row) => hasPoint(row, figure));
-  const about = `${figure.title}, ${panel.title}; the table of cases below holds the numbers`;
+  const about = `${figure.title}, ${panel.title}; ${how.numbers}`;
   return element(
     "figure",
     {},
     element("figcaption", {}, panel.title),
     any
       ? element("div", { className: "chart", role: "img", "aria-label": about })
-      : element("p", { className: "empty" }, `No case here has a number for: ${figure.label}.`),
-    ...notesOf(panel.rows, figure),
+      : element("p", { className: "empty" }, how.none(figure)),
+    ...how.notes(panel.rows, figure),
   );
 }
 
@@ -95,10 +118,14 @@ function notesOf(rows, figure) {
     const key = `${row.exact ? "" : "≈ "}${row.variant}: ${why}`;
     reasons.set(key, [...(reasons.get(key) ?? []), row.size]);
   }
-  if (!reasons.size) return [];
-  const notes = [...reasons].map(([key, at]) => element("li", {}, `${key} at ${[...new Set(at)].join(", ")}`));
-  const summary = element("summary", {}, `${without.length} of ${rows.length} cases have no point here`);
-  return [element("details", {}, summary, element("ul", {}, ...notes))];
+  const notes = [...reasons].map(([key, at]) => `${key} at ${[...new Set(at)].join(", ")}`);
+  return folded(`${without.length} of ${rows.length} cases have no point here`, notes);
+}
+
+function folded(summary, notes) {
+  if (!notes.length) return [];
+  const items = notes.map((note) => element("li", {}, note));
+  return [element("details", {}, element("summary", {}, summary), element("ul", {}, ...items))];
 }
 
 function missing(row, figure) {
@@ -221,6 +248,12 @@ function isMarked(row) {
 const markedVariants = (rows) =>
   [...LOOKS.keys()].filter((name) => rows.some((row) => row.variant === name && isMarked(row)));
 
+// What the marks mean that the figure has.
+function marksLegend(shown) {
+  const marks = [...new Set(shown.filter(isMarked).map((row) => row.status))];
+  return marks.map((status) => element("span", { className: "mark" }, markSwatch(status), ` ${status}`));
+}
+
 // Above the lines, a row of marks for each variant that failed or was skipped somewhere.
 function marksOf(rows, scales) {
   const [low, high] = scales.y.map(Math.log2);
@@ -285,17 +318,24 @@ async function draw(node, spec) {
 // Vega says what the pointer left with the item that it left, and no value.
 function showTip(_, event, item, value) {
   const tip = document.getElementById("tip");
-  const row = value == null ? null : cases[item.datum.case];
-  tip.hidden = !row;
-  if (!row) return;
+  tip.hidden = value == null;
+  if (tip.hidden) return;
+  const { row, title, lines } = tipOf(item.datum);
   tip.replaceChildren(
-    element("strong", {}, swatch(row.variant), ` ${row.exact ? "" : "≈ "}${row.variant} at ${row.size}`),
-    ...tipLines(row).map((line) => element("div", {}, line)),
+    element("strong", {}, swatch(row.variant), ` ${row.exact ? "" : "≈ "}${row.variant}${title}`),
+    ...lines.map((line) => element("div", {}, line)),
   );
   const { clientX: x, clientY: y } = event;
   const { width, height } = tip.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
   tip.style.top = `${y + height + 24 > innerHeight ? y - height - 12 : y + 16}px`;
+}
+
+// What is told of the case or the growth that this point is of.
+function tipOf(datum) {
+  if (datum.growth !== undefined) return growthTip(growths[datum.growth]);
+  const row = cases[datum.case];
+  return { row, title: ` at ${row.size}`, lines: tipLines(row) };
 }
 
 function tipLines(row) {

@@ -59,7 +59,7 @@ function choice(name, title, options, changed) {
     });
     return element("label", {}, radio, element("span", {}, text));
   });
-  return element("fieldset", { className: "choice" }, element("legend", {}, title), ...radios);
+  return element("fieldset", { className: "choice", "data-choice": name }, element("legend", {}, title), ...radios);
 }
 
 function footer() {
@@ -122,11 +122,18 @@ async function show() {
   const shown = cases.filter(isShown);
   showFilters();
   for (const radio of document.querySelectorAll("#choices input")) radio.checked = state[radio.name] === radio.value;
-  const marks = [...new Set(shown.filter(isMarked).map((row) => row.status))];
-  const legend = marks.map((status) => element("span", { className: "mark" }, markSwatch(status), ` ${status}`));
+  showAlong();
+  const drawnOf = shownRows();
+  const legend = howOf(FIGURES[state.figure]).legend(drawnOf);
   document.getElementById("count").replaceChildren(countOf(shown), ...legend);
   showTable(shown, MOST_ROWS);
-  await drawFigures(shown, MOST_PANELS);
+  await drawFigures(drawnOf, MOST_PANELS);
+}
+
+// A figure that has an axis of its own leaves no choice of one.
+function showAlong() {
+  const along = document.querySelector('#choices fieldset[data-choice="x"]');
+  if (along) along.disabled = Boolean(FIGURES[state.figure].x);
 }
 
 function countOf(shown) {
@@ -158,7 +165,7 @@ function listen() {
     show();
     showDetail();
   });
-  document.getElementById("more-panels").addEventListener("click", () => drawFigures(cases.filter(isShown), Infinity));
+  document.getElementById("more-panels").addEventListener("click", () => drawFigures(shownRows(), Infinity));
   document.getElementById("more-rows").addEventListener("click", () => showTable(cases.filter(isShown), Infinity));
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the address holds the filters

@@ -20,6 +20,7 @@ function valuesOf(axis) {
   return typeof values[0] === "number" ? values.sort((a, b) => a - b) : values;
 }
 
+// Of a case or a growth. A growth has no length of its own, so that the filter on length passes it.
 function isShown(row) {
   return AXES.every((axis) => !state.hidden[axis].has(String(row[axis])));
 }

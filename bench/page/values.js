@@ -16,7 +16,9 @@ function rowsOf(columns) {
 
 const cases = rowsOf(given.cases);
 const visits = rowsOf(given.visits);
+const growths = rowsOf(given.growths);
 cases.forEach((row, at) => Object.assign(row, { at, size: lengthOf(row), visited: [] }));
+growths.forEach((row, at) => Object.assign(row, { at }));
 visits.forEach((visit, at) => {
   visit.samples = given.samples ? given.samples[at] : [];
   cases[visit.case].visited.push(visit);

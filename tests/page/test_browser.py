@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -236,6 +237,148 @@ def test_hovering_tells_the_number(opened: Callable[..., Opened]) -> None:
     page.tab.wait_for_selector("#tip", state="hidden")
 
 
+LENGTHS = [256 * 2**k for k in range(6)]
+
+
+def power_law(variant: str, time: float, memory: float, fixed_ms: float = 0.0, **changes: Any) -> list[Row]:
+    """Two visits to every length, 1 % apart, whose latency and peak grow with these exponents."""
+    return [
+        one
+        for n in LENGTHS
+        for ms, bytes_ in [(fixed_ms + 3 * (n / 256) ** time, round(1e6 * (n / 256) ** memory))]
+        for one in visits(variant, n, 0.995 * ms, 1.005 * ms, peak_bytes=bytes_, **changes)
+    ]
+
+
+GROWING = [
+    *power_law("sdpa", 2.0, 1.0),
+    *power_law("flex", 1.0, 0.5),
+    *power_law("flex", 1.25, 0.75, mask="full"),
+    *power_law("sdpa", 1.75, 1.5, fixed_ms=40.0, mask="full"),
+    *power_law("naive", 2.0, 2.0)[:6],
+]
+
+
+def told(page: Opened, quantity: str) -> dict[tuple[str, str], str]:
+    """(panel, variant) -> what is told of the growth of this quantity, for each point of it."""
+    found = {}
+    for panel in page.tab.locator("#panels figure").all():
+        for point in panel.locator(f".{quantity}_marks path").all():
+            point.hover()
+            name, _, rest = page.texts("#tip strong")[0].rpartition(", ")
+            assert rest == {"latency_ms": "latency", "peak_bytes": "peak memory"}[quantity]
+            found[panel.locator("figcaption").text_content(), name] = page.texts("#tip")[0]
+    return found
+
+
+def exponent(text: str) -> float:
+    """The n^1.02 that is told, which stands within its interval."""
+    match = re.search(rf"n\^(\d\.\d\d) \((\d\.\d\d){TO}(\d\.\d\d)\), of 6 lengths", text)
+    assert match
+    value, low, high = map(float, match.groups())
+    assert low <= value <= high
+    return value
+
+
+def test_growths_are_those_that_the_power_laws_have(opened: Callable[..., Opened]) -> None:
+    page = opened(GROWING, "figure=growth")
+    times, peaks = told(page, "latency_ms"), told(page, "peak_bytes")
+    assert {key: exponent(text) for key, text in times.items()} == pytest.approx(
+        {("causal", "sdpa"): 2.0, ("causal", "flex"): 1.0, ("full", "flex"): 1.25, ("full", "sdpa"): 1.75}, abs=0.02
+    )
+    assert {key: exponent(text) for key, text in peaks.items()} == pytest.approx(
+        {("causal", "sdpa"): 1.0, ("causal", "flex"): 0.5, ("full", "flex"): 0.75, ("full", "sdpa"): 1.5}, abs=0.02
+    )
+    fixed = re.search(r"fixed cost ([\d.]+) ms", times["full", "sdpa"])
+    assert fixed and float(fixed[1]) == pytest.approx(40.0, rel=0.05)
+
+
+def test_a_length_far_off_its_law_is_told(opened: Callable[..., Opened]) -> None:
+    lengths = [*LENGTHS, 2 * LENGTHS[-1]]
+    far_off = [one for n in lengths for one in visits("sdpa", n, n / 64 * (3 if n == 2048 else 1))]
+    page = opened(far_off, "figure=growth")
+    (text,) = told(page, "latency_ms").values()
+    assert "n^1.00" in text and "of 7 lengths" in text
+    assert "1 of them far off this law" in text
+
+
+def test_growths_stand_where_their_exponents_are(opened: Callable[..., Opened]) -> None:
+    page = opened([*power_law("sdpa", 2.0, 1.0), *power_law("flex", 1.0, 2.0)], "figure=growth")
+
+    def places(selector: str, at: str) -> list[float]:
+        boxes = [item.bounding_box() for item in page.tab.locator(f"#panels {selector}").all()]
+        return [box[at] + box["width" if at == "x" else "height"] / 2 for box in boxes]
+
+    linear, quadratic = places(".powers_marks line", "x")
+    assert places(".latency_ms_marks path", "x") == pytest.approx([linear, quadratic], abs=3)  # flex, sdpa: by name
+    assert places(".peak_bytes_marks path", "x") == pytest.approx([quadratic, linear], abs=3)
+    rows = dict(zip(page.texts("#panels .role-axis-label text"), places(".role-axis-label text", "y"), strict=True))
+    for quantity in ("latency_ms", "peak_bytes"):
+        assert places(f".{quantity}_marks path", "y") == pytest.approx([rows["flex"], rows["sdpa"]], abs=12)
+    faces = [page.tab.get_attribute(f"#panels .{name}_marks path", "fill") for name in ("latency_ms", "peak_bytes")]
+    assert faces[0] != faces[1] == "var(--page)"
+
+
+def test_growths_follow_every_filter_but_that_of_the_length(opened: Callable[..., Opened]) -> None:
+    page = opened(GROWING, "figure=growth")
+    note = "the filter on length leaves it as it is"
+    assert page.count("#panels .latency_ms_marks path") == 4 and note not in page.texts("#count")[0]
+    page.tick("size", "1024")
+    assert page.count("#panels .latency_ms_marks path") == 4 and note in page.texts("#count")[0]
+    page.tick("variant", "flex")
+    assert page.count("#panels .latency_ms_marks path") == page.count("#panels .peak_bytes_marks path") == 2
+    assert "flex" not in page.texts("#panels .role-axis-label text")
+    page.tick("mask", "full")
+    assert page.texts("#panels figcaption") == ["causal"]
+    page.do(lambda: page.tab.check("input[value=latency]"))
+    assert note not in page.texts("#count")[0]
+
+
+def test_what_has_no_growth_is_listed_with_its_reason(opened: Callable[..., Opened]) -> None:
+    rows = [*GROWING, *(failed("oom", variant="other", n=n) for n in LENGTHS)]
+    rows += [one for n in LENGTHS for one in visits("flex", n, n / 100.0, mask="window:8", peak_bytes=None)]
+    page = opened(rows, "figure=growth")
+    assert sorted(page.texts("#panels details li")) == [
+        "flex, peak memory: no length has a number",
+        "naive: 3 lengths, and a fit wants 4 at least",
+        "other: no length has a number",
+    ]
+    assert page.texts("#panels summary") == [
+        f"{without} growths have no point here" for without in ("4 of 8", "1 of 2")
+    ]
+
+
+def test_where_nothing_can_be_fitted_the_growth_says_so(opened: Callable[..., Opened]) -> None:
+    page = opened(ROWS, "figure=growth")
+    assert page.tab.is_checked("input[value=growth]")
+    assert page.count("#panels .chart") == 0
+    assert set(page.texts("#panels .empty")) == {"No growth could be fitted here: the reasons stand below."}
+    assert "sdpa: 2 lengths, and a fit wants 4 at least" in page.texts("#panels details li")
+
+
+def test_names_stand_in_the_growth_as_typed(opened: Callable[..., Opened]) -> None:
+    names = [IMAGE[:20], "</script>", "<b>x</b>", "&lt;", "__proto__", "7", "a'\\\"b", "line\u2028end", "é 長"]
+    rows = [r for at, name in enumerate(names) for r in power_law(name, 0.5 + at / 5, 1.0)]
+    page = opened([*rows, *power_law(ENDING, 1.0, 1.0)[:2]], "figure=growth")
+    labels = page.tab.locator("#panels .role-axis-label text").all_text_contents()
+    assert set(names) <= set(labels)
+    assert {name for _, name in told(page, "latency_ms")} == set(names)
+    assert f"{ENDING}: 1 lengths, and a fit wants 4 at least" in page.texts("#panels details li")
+
+
+def test_a_click_on_a_growth_opens_nothing_and_it_has_no_other_axis(opened: Callable[..., Opened]) -> None:
+    rows = [*power_law("sdpa", 1.0, 1.0), *power_law("sdpa", 1.0, 1.0, batch=4)]
+    page = opened(rows, "x=batch")
+    assert page.tab.is_enabled("input[value=batch]")
+    page.do(lambda: page.tab.check("input[value=growth]"))
+    assert page.tab.is_disabled("input[value=batch]")
+    assert len(page.texts("#panels figcaption")) == 2
+    page.tab.click("#panels .latency_ms_marks path >> nth=0")
+    assert page.tab.is_hidden("#detail")
+    page.do(lambda: page.tab.check("input[value=latency]"))
+    assert page.tab.is_enabled("input[value=batch]") and page.tab.is_checked("input[value=batch]")
+
+
 def ground(page: Opened) -> str:
     """The page's background."""
     return str(page.tab.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -294,7 +437,7 @@ EDGES = {
 def test_whatever_the_rows_every_figure_and_case_opens(opened: Callable[..., Opened], rows: list[Row]) -> None:
     page = opened(rows)
     assert page.count("#cases tbody tr") == len(rows)
-    for figure in ("memory", "speedup", "roofline", "error"):
+    for figure in ("memory", "speedup", "growth", "roofline", "error"):
         page.do(lambda name=figure: page.tab.check(f"input[value={name}]"))  # type: ignore[misc]
     page.tab.click("#cases tbody tr >> nth=0")
     page.tab.wait_for_selector("#detail[open][data-drawn]")

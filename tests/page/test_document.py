@@ -120,6 +120,24 @@ def test_visits_go_with_their_case_and_say_whether_they_count() -> None:
     assert speedups == {("sdpa", 512): 1, ("flex", 512): 0.25, ("flex", 1024): None}
 
 
+def test_growths_say_what_tells_their_problems_apart_and_nothing_that_is_not_shown() -> None:
+    sizes = [256, 512, 1024, 2048, 4096]
+    rows = [row("sdpa", n, 2.0 * n, batch=batch, peak_bytes=n**2) for n in sizes for batch in (1, 2)]
+    growths = content_of(*rows, failed("oom", "no", "flex", batch=2))["growths"]
+    assert set(growths) == {"mask", "batch", "fixed", "variant", "exact", "quantity", "lengths"} | {
+        *("exponent", "low", "high", "fixed_cost", "strays", "reason")
+    }
+    keys = zip(column(growths, "batch"), column(growths, "variant"), column(growths, "quantity"), strict=True)
+    found = dict(zip(keys, column(growths, "exponent"), strict=True))
+    assert {key: value for key, value in found.items() if value is not None} == {
+        (batch, "sdpa", quantity): pytest.approx(power, abs=0.01)
+        for batch in (1, 2)
+        for quantity, power in (("latency_ms", 1.0), ("peak_bytes", 2.0))
+    }
+    assert found[2, "flex", "latency_ms"] is None
+    assert "0 lengths, and a fit wants 4 at least" in column(growths, "reason")
+
+
 def test_samples_are_all_there_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert content_of(row(ms=(1.25, 2.5)), failed("oom", variant="flex"))["samples"] == [[1.25, 2.5], []]
     thousand = [row(visit=at + 1) for at in range(1000)]
