@@ -81,6 +81,23 @@ def write(option: str, path: Path, text: str) -> Path:
     return path
 
 
+def check_readable(path: Path) -> None:
+    """UserError where results are to be read from what cannot be opened: it is better known before the work."""
+    try:
+        if not path.is_fifo():  # which can be read once only
+            path.open("rb").close()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; a results CSV, as bench.run writes it, is expected") from None
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Makes the folder for an option's files, if there is none; UserError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{option}: {folder} is no folder to write to: {error.strerror}") from None
+
+
 def check_apart(option: str, path: Path, others: Iterable[str | Path]) -> None:
     """UserError where a file that is to be written is one of others, that are read or written as well, or results."""
     if path.resolve() in {Path(other).resolve() for other in others}:

@@ -25,7 +25,7 @@ def held_back() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Nothing comes of one in this block, nor ever in a process that starts there and so is left to its parent to end.
+    """A Ctrl-C in this block is lost, and so is every one in a process that starts there: it is left to its parent.
 
     Main thread only.
     """

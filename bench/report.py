@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import cli
-from bench.beside import processes
+from bench.beside import MOST, processes
 from bench.errors import UserError
 from bench.models import Model, named
 from bench.page import vega
@@ -57,8 +57,9 @@ def parser() -> argparse.ArgumentParser:
 def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[Model] = ()) -> list[Path]:
     """Prints what there is to say of these results, read as one, and writes the figures beside the first.
 
-    Returns the files written. Where the baseline did not run there are no speed-ups, and a line says so. UserError for
-    a file that is no results CSV, and where the figures cannot be written (the rest is printed by then).
+    Returns the files written. All of it is done in this process, so that any script may call it. Where the baseline did
+    not run there are no speed-ups, and a line says so. UserError for a file that is no results CSV, and where the
+    figures cannot be written (the rest is printed by then).
     """
     from bench.figures.drawings import drawings
     from bench.figures.files import save
@@ -66,37 +67,40 @@ def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[
     contents = _read(csvs, baseline, models)
     _print(contents)
     folder, stem = Path(csvs[0]).parent, _stem(csvs)
-    return _files(save(drawing, folder, stem) for drawing in drawings(contents))
+    saved = _saved(save(drawing, folder, stem) for drawing in drawings(contents))
+    return [path for paths in saved for path in paths]
 
 
 def main(argv: list[str]) -> int:
     """Prints and writes what was asked for; returns the exit status."""
     options = parser().parse_args(argv)
     _check(options)
+    written: list[Path] = []
     try:
-        with processes(_modules(options)) as beside:
-            written = _report(options, beside)
+        with processes(_modules(options), 1 if options.no_figures else MOST) as beside:
+            for paths in _report(options, beside):
+                written += paths
     except BrokenExecutor:
         raise UserError(
             "a process beside this one was killed, perhaps for want of memory; --no-figures without --html needs none"
         ) from None
-    if written:
-        print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
+    finally:
+        if written:
+            print(f"written: {' '.join(map(str, written))}", file=sys.stderr if options.markdown == "-" else sys.stdout)
     return 0
 
 
 def _modules(options: argparse.Namespace) -> Iterator[str]:
-    """What the processes beside this one have to load for what is asked for; nothing where there is nothing to read."""
-    if not all(Path(csv).is_file() for csv in options.csvs):
-        return
+    """What the processes beside this one have to load for what is asked for."""
     if options.html:
         yield "vl_convert"
     if not options.no_figures:
         yield "bench.figures.curves"
 
 
-def _report(options: argparse.Namespace, beside: Executor) -> list[Path]:
-    """The files written. The page's script is made while the rows are read, figures are drawn while the rest is."""
+def _report(options: argparse.Namespace, beside: Executor) -> Iterator[list[Path]]:
+    """The files, as they are written. The page's script is made while the rows are read, figures are drawn while the
+    rest is."""
     from bench.figures.drawings import drawings
     from bench.figures.files import save
     from bench.page.document import render
@@ -107,25 +111,28 @@ def _report(options: argparse.Namespace, beside: Executor) -> list[Path]:
     folder, stem = options.figures or Path(options.csvs[0]).parent, _stem(options.csvs)
     wanted = [] if options.no_figures else drawings(contents)
     figures = [beside.submit(save, drawing, folder, stem) for drawing in wanted]
-    written = []
     if options.markdown == "-":
         sys.stdout.write(_markdown(contents))
     else:
         _print(contents)
     if options.markdown not in (None, "-"):
-        written.append(cli.write("--markdown", Path(options.markdown), _markdown(contents)))
+        yield [cli.write("--markdown", Path(options.markdown), _markdown(contents))]
     if script:
-        written.append(cli.write("--html", options.html, render(contents, stem, script.result())))
-    return written + _files(figure.result() for figure in figures)
+        yield [cli.write("--html", options.html, render(contents, stem, script.result()))]
+    yield from _saved(figure.result() for figure in figures)
 
 
 def _check(options: argparse.Namespace) -> None:
-    """UserError, before any work, for what could not be written after it."""
+    """UserError, before any work, for what could not be read or written in it."""
+    for csv in options.csvs:
+        cli.check_readable(Path(csv))
     markdown = [options.markdown] if options.markdown not in (None, "-") else []
     for option, paths, others in (("--markdown", markdown, []), ("--html", [options.html], markdown)):
         for path in filter(None, paths):
             cli.check_apart(option, Path(path), [*options.csvs, *others])
             cli.check_writable(option, Path(path))
+    if options.figures and not options.no_figures:
+        cli.check_folder("--figures", options.figures)
     if options.html:
         vega.check()
 
@@ -152,7 +159,7 @@ def _print(contents: Contents) -> None:
     print_notes(contents.heading, terminal)
     for paragraph in contents.answer:
         print_paragraph(paragraph, terminal)
-    for table in (*contents.wholes, *contents.measured, *contents.derived):
+    for table in contents.tables:
         print_table(table, terminal)
 
 
@@ -163,16 +170,16 @@ def _markdown(contents: Contents) -> str:
     return (
         markdown_notes(contents.heading)
         + "".join(map(markdown_paragraph, contents.answer))
-        + "".join(map(markdown, (*contents.wholes, *contents.measured, *contents.derived)))
+        + "".join(map(markdown, contents.tables))
     )
 
 
-def _files(figures: Iterable[list[Path]]) -> list[Path]:
-    """Those of all figures, as each is saved; UserError where one is not."""
+def _saved(figures: Iterable[list[Path]]) -> Iterator[list[Path]]:
+    """The files of each figure; UserError where one cannot be saved."""
     from bench.figures.files import NotWritten
 
     try:
-        return [path for paths in figures for path in paths]
+        yield from figures
     except NotWritten as error:
         raise UserError(f"no figures: {error}; --figures takes a folder that can be written to") from None
 

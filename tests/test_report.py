@@ -83,8 +83,32 @@ def test_what_cannot_be_meant_is_repeated_with_what_can(results: Path, tmp_path:
     assert str(tmp_path) in refusal(tmp_path)
     assert refusal(results, "--baseline", "sdpb") == "--baseline: 'sdpb' is not in these results; accepted: naive, sdpa"
     assert "a.csv, line 2" in refusal(results, results)
-    assert str(results) in refusal(results, "--figures", results)
     assert "--markdown" in refusal(results, "--no-figures", "--markdown", tmp_path)
+
+
+def test_a_folder_for_figures_that_cannot_be_is_told_before_the_work(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = results.with_suffix(".html")
+    told = refusal(results, "--figures", results, "--html", page)
+    assert told.startswith(f"--figures: {results} is no folder to write to")
+    assert capsys.readouterr().out == ""
+    assert not page.exists()
+
+
+def test_what_was_written_is_named_even_where_a_later_part_fails(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bench.figures.files.save", die)
+    markdown = results.with_suffix(".md")
+    refusal(results, "--markdown", markdown)
+    assert capsys.readouterr().out.endswith(f"written: {markdown}\n")
+
+
+def test_a_pipe_can_be_read(results: Path) -> None:
+    command = f"cat {results} | {sys.executable} -m bench.report /dev/stdin --no-figures"
+    out = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert "a made-up CPU" in out.stdout
 
 
 def test_what_is_read_or_written_already_is_not_overwritten(results: Path, tmp_path: Path) -> None:

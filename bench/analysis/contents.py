@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench.analysis import accuracy, answer, cases, growth, lengths, quantities, scaling, stack, tables
+from bench.analysis import accuracy, answer, cases, growth, lengths, relative, scaling, stack, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ class Contents:
     @cached_property
     def cases(self) -> pd.DataFrame:
         """All cases, series by series, with length, scatter, speed-up and share of the error's budget."""
-        return quantities.quantified(self.series, self.baseline)
+        return relative.compared(self.series, self.baseline)
 
     @cached_property
     def growths(self) -> pd.DataFrame:
@@ -53,6 +53,11 @@ class Contents:
     def answer(self) -> list[Paragraph]:
         """A paragraph a series: what to use at which length."""
         return answer.answer(self.series, self.baseline)
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables, in the order in which they are shown."""
+        return [*self.wholes, *self.measured, *self.derived]
 
     @cached_property
     def wholes(self) -> list[Table]:

@@ -1,4 +1,5 @@
-"""The length of a case: of queries and keys alike, or of whichever of the two was swept."""
+"""The series of a run, and what each is called: cases that differ in length alone, be it that of queries and keys alike
+or of whichever of the two was swept."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ def series(cases: pd.DataFrame) -> list[Group]:
     return [
         Group({**problem, "fixed": fixed}, part)
         for problem, group in groups(cases)
-        for fixed, part in by(with_scatter(with_lengths(group)), "fixed")
+        for fixed, part in by(with_scatter(_with_lengths(group)), "fixed")
     ]
 
 
-def titles(series: Sequence[Group], without: str = "") -> list[str]:
-    """What each of these is called: its problem, but for this axis, what else varies among them, and what is fixed."""
-    axes = [axis for axis in (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in series))) if axis != without]
-    return [" · ".join(filter(None, (describe(problem, axes), problem["fixed"]))) for problem, _ in series]
+def titles(parts: Sequence[Group], without: str = "") -> list[str]:
+    """What each of these series is called: its problem, but for this axis, what else varies, and what is fixed."""
+    axes = [axis for axis in (*PROBLEM, *varying(pd.DataFrame(problem for problem, _ in parts))) if axis != without]
+    return [" · ".join(filter(None, (describe(problem, axes), problem["fixed"]))) for problem, _ in parts]
 
 
-def with_lengths(cases: pd.DataFrame) -> pd.DataFrame:
+def _with_lengths(cases: pd.DataFrame) -> pd.DataFrame:
     """The cases of one problem with their `length` and, where queries and keys differ, the `fixed` one in words."""
     crossed = cases["seq_q"] != cases["seq_kv"]
     lengths_of_keys = cases[crossed].groupby("seq_q")["seq_kv"].nunique()

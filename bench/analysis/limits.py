@@ -12,7 +12,7 @@ from bench.analysis.groups import PROBLEM, by, describe, groups, records, varyin
 from bench.analysis.tables import Cell, Table, outcomes
 from bench.analysis.text import percent, plain, significant, size
 from bench.results.columns import FAILURES
-from bench.results.limits import OF_ITS_LIMITS, Limits, needed_bytes
+from bench.results.limits import Limits, needed_bytes
 
 HEADER = ("variant", "longest", "bound by", "shortest that did not fit", "memory at longest", "latency ms", "tries")
 
@@ -72,9 +72,9 @@ def reach(variant: str, tries: Sequence[Mapping[str, Any]], limits: Limits) -> R
 
 
 def settled(visits: pd.DataFrame) -> pd.DataFrame:
-    """These visits, in the order in which they were made, less tries that a limit ended and that were made again since:
-    a timeout of an earlier search says nothing once a longer one let the call come to its end."""
-    return visits[~(visits["status"].isin(OF_ITS_LIMITS) & visits.duplicated(KEY, keep="last"))]
+    """These tries, in the order in which they were made, less each timeout that was tried again since: a search with a
+    larger limit of time tries them again, and then that is what counts. (Of a skip and anything else, that counts.)"""
+    return visits[(visits["status"] != "timeout") | ~visits.duplicated(KEY, keep="last")]
 
 
 def limit_tables(cases: pd.DataFrame, limits: Limits) -> list[Table]:

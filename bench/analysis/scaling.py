@@ -41,8 +41,8 @@ def tables(series: Sequence[Group], growths: pd.DataFrame, baseline: str) -> lis
     for at, (title, (_, part)) in enumerate(zip(titles(series), series, strict=True)):
         ok = part[part["status"] == "ok"].drop_duplicates(["variant", "length"])
         if ok["length"].nunique() > 1:
-            fits = records(growths[growths["series"] == at], "variant")
-            grown = {(fit["variant"], fit["quantity"]): fit for fit in fits}
+            rows = records(growths[growths["series"] == at], "variant")
+            grown = {(row["variant"], row["quantity"]): row for row in rows}
             found.append(_table(f"how it scales · {title}", ok, grown, baseline))
     return found
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench.analysis.statistics import digamma, inverse_trigamma, t_quantile, trigamma
 
-COLUMNS = ("centre", "variance", "freedom", "pooled", "repeats")  # what `with_scatter` adds
+SCATTER = ("centre", "variance", "freedom", "pooled", "repeats")  # what `with_scatter` adds
 
 _ALIKE = 1e9  # degrees of freedom: as good as infinite
 _ENOUGH = 100  # of them: more hardly change an interval

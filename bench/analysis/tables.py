@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
 
 def tables(cases: pd.DataFrame, baseline: str) -> list[Table]:
-    """A table for each mask and combination of the other axes, with speed-ups over `baseline` in the same problem."""
+    """A table for each mask and combination of the other axes, of cases that know their speed-up over `baseline`."""
     axes = (*PROBLEM, *varying(cases))
     return [_table(describe(problem, axes), part, baseline) for problem, part in groups(cases)]
 
@@ -126,18 +126,17 @@ def _by_length(ok: pd.DataFrame) -> Iterator[list[dict[str, Any]]]:
 
 def _section(cases: list[dict[str, Any]], baseline: str) -> list[dict[str, Cell]]:
     """The rows of one length, as column -> cell."""
-    reference = next((c["latency_ms"] for c in cases if c["variant"] == baseline and c["exact"]), math.nan)
-    return [_row(case, reference, baseline, best=at == 0 and case["exact"]) for at, case in enumerate(cases)]
+    return [_row(case, baseline, best=at == 0 and case["exact"]) for at, case in enumerate(cases)]
 
 
-def _row(case: dict[str, Any], reference_ms: float, baseline: str, best: bool) -> dict[str, Cell]:
+def _row(case: dict[str, Any], baseline: str, best: bool) -> dict[str, Cell]:
     low, high = significant(case["low_ms"]), significant(case["high_ms"])
     texts = (
         length(case["seq_q"], case["seq_kv"]),
         ("" if case["exact"] else "≈ ") + plain(case["variant"]),
         significant(case["latency_ms"]),
         f"{low}{TO}{high}" if low else "",
-        times(reference_ms / case["latency_ms"]),
+        times(case["speedup"]),
         percent(case["spread"]),
         "> 100 %" if case["ceiling_share"] > 1 else percent(case["ceiling_share"]),
         size(case["peak_bytes"]),

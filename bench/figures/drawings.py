@@ -31,8 +31,7 @@ def drawings(contents: Contents) -> Iterator[Drawing]:
     growth                    exponents in the length
     """
     cases, baseline = contents.cases, contents.baseline
-    against = speedup(baseline)
-    quantities = [LATENCY, MEMORY, *([against] if _has_rivals(cases, against, baseline) else [])]
+    quantities = [LATENCY, MEMORY, *([speedup(baseline)] if _has_rivals(cases, baseline) else [])]
     lengths = by_length(cases)
     yield from _curves(lengths, quantities)
     for axis in swept(cases):
@@ -54,9 +53,9 @@ def _curves(
             yield Drawing(quantity.name + by, "curves", (data, quantity, axis, notes))
 
 
-def _has_rivals(cases: pd.DataFrame, quantity: Quantity, baseline: str) -> bool:
+def _has_rivals(cases: pd.DataFrame, baseline: str) -> bool:
     """Whether anything but the baseline itself has a speed-up."""
-    return bool((cases[quantity.column] > 0)[cases["variant"] != baseline].any())
+    return bool((cases["speedup"] > 0)[cases["variant"] != baseline].any())
 
 
 def _approximations(cases: pd.DataFrame, what: str) -> tuple[str, ...]:

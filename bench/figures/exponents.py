@@ -45,7 +45,7 @@ def draw(growths: pd.DataFrame) -> Figure:
 
 
 def _missing(growths: pd.DataFrame) -> list[str]:
-    """What has no fit, and why: "no exponent: naive, sdpa (2 lengths, ...)"."""
+    """What has no fit, and why: "no exponent in some panel: naive, sdpa (2 lengths, ...)"."""
     left_out = growths[growths["exponent"].isna() & (growths["lengths"] > 0)]
     named = left_out.assign(variant=left_out["variant"].map(plain)).groupby("reason")["variant"]
     parts = [f"{', '.join(sorted(set(variants)))} ({reason})" for reason, variants in named]

@@ -15,13 +15,14 @@ from functools import partial
 from bench.plan.bisection import search
 from bench.plan.forecast import Known, forecast
 from bench.results.columns import FAILURES, Case, Environment, Facts, Row
-from bench.results.limits import OF_ITS_LIMITS, Limits, input_bytes
+from bench.results.limits import Limits, input_bytes
 from variants.machine import Machine
 from variants.registry import Variant
 
 HOPELESS = 3  # times the limit of time: a call that is predicted to take longer is not tried
 
 _GIB = 2**30
+_CUT_SHORT = ("skipped", "timeout")  # what another limit, or more free memory, would have let come to an end
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Searching:
         while True:
             case = at(length)
             row, objection = self.known.get(case), prospect.objection(length)
-            if row is None or (row.facts.status in OF_ITS_LIMITS and objection is None):
+            if row is None or (row.facts.status in _CUT_SHORT and objection is None):
                 row = self._row(case, objection, visit=1 + (row.visit if row else 0))
                 yield row
             exceeded = self.limits.exceeded(row.flat())

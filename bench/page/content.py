@@ -17,7 +17,7 @@ from bench.analysis.contents import Contents
 from bench.analysis.groups import AXES, varying
 from bench.analysis.identity import BUILT_IN, looks
 from bench.analysis.roofline import intensity
-from bench.analysis.scatter import COLUMNS as SCATTER
+from bench.analysis.scatter import SCATTER
 from bench.analysis.tables import WORDS, Cell, Table
 from bench.results.columns import COLUMNS, FAILURES, Case
 from bench.results.command import command

@@ -2,12 +2,11 @@
 
 They are drawn by Vega's interpreter, which needs no eval. Beside Plotly 7.1 the script is 0.9 MB, not 4.8; a page of
 2,500 cases loads in 2.2 s, not 4.9; and a variant that is called <b>x</b> is shown as typed, where Plotly draws a bold
-x. The price: making the script takes one to three seconds, in which the interpreter does nothing else.
+x. The price: making the script takes one to three seconds, in which Python does nothing else.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.util import find_spec
 
 from bench.errors import UserError
@@ -19,11 +18,12 @@ def check() -> None:
         raise UserError("--html: the package vl-convert-python is not installed; pip install -e '.[html]'")
 
 
-@cache
 def script() -> str:
-    """What defines vegaEmbed."""
-    import vl_convert
-
+    """What defines vegaEmbed. UserError where the package cannot be loaded."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise UserError(f"--html: vl-convert-python cannot be loaded: {error}") from None
     return inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 

@@ -11,8 +11,6 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 from bench.results.cells import Column, from_text, to_text, type_of
@@ -210,7 +208,7 @@ class Row:
     def flat(self) -> dict[str, Any]:
         """Column name -> value, in the order of the header."""
         parts = (self, self.case, self.facts, self.facts.conditions, self.derived, self.ceiling, self.environment)
-        return dict(zip(COLUMNS, chain.from_iterable(_VALUES_OF[type(part)](part) for part in parts), strict=True))
+        return {name: getattr(part, name) for part in parts for name in _COLUMNS_OF[type(part)]}
 
     def cells(self) -> dict[str, str]:
         """Column name -> text in the CSV."""
@@ -285,7 +283,6 @@ _COLUMNS_OF: dict[type, dict[str, Column]] = {
     }
     for part in (Row, Case, Facts, Conditions, Derived, Ceiling, Environment)
 }
-_VALUES_OF = {part: attrgetter(*columns) for part, columns in _COLUMNS_OF.items()}
 COLUMNS = {name: declared for columns in _COLUMNS_OF.values() for name, declared in columns.items()}
 
 

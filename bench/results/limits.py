@@ -13,8 +13,6 @@ from typing import Any
 
 from variants.problem import ITEM_BYTES
 
-OF_ITS_LIMITS = ("skipped", "timeout")  # what another limit, or more free memory, would have let come to an end
-
 _STATUS_IS = {"oom": "memory", "timeout": "time"}
 
 

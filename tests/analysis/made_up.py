@@ -12,7 +12,7 @@ from bench.analysis.cases import cases
 from bench.analysis.frame import from_rows
 from bench.analysis.groups import Group
 from bench.analysis.lengths import series
-from bench.analysis.quantities import quantified
+from bench.analysis.relative import compared
 from bench.results.columns import COLUMNS, FAILURES, Row
 from tests.results.rows import ROW
 
@@ -43,14 +43,14 @@ def grouped(*rows: Row) -> pd.DataFrame:
     return cases(from_rows(rows))
 
 
-def parts(*rows: Row) -> list[Group]:
-    """Their cases, series by series."""
+def series_of(*rows: Row) -> list[Group]:
+    """The cases of these rows, series by series."""
     return series(grouped(*rows))
 
 
-def known(*rows: Row, baseline: str = "sdpa") -> pd.DataFrame:
-    """Their cases with all that figures and page show."""
-    return quantified(parts(*rows), baseline)
+def compared_cases(*rows: Row, baseline: str = "sdpa") -> pd.DataFrame:
+    """The cases of these rows as tables, figures and page have them."""
+    return compared(series_of(*rows), baseline)
 
 
 def write(path: Path, rows: Iterable[Row], extra: dict[str, str] | None = None) -> Path:

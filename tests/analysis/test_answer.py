@@ -8,7 +8,7 @@ from bench.analysis.answer import Paragraph, answer
 from bench.analysis.scatter import leaders, with_scatter
 from bench.analysis.statistics import log_t_interval
 from bench.results.columns import Row
-from tests.analysis.made_up import failed, parts, row
+from tests.analysis.made_up import failed, row, series_of
 
 LENGTHS = [512, 1024, 2048, 4096]
 
@@ -24,7 +24,7 @@ def curve(variant: str, *ms: float, **changes: object) -> list[Row]:
 
 
 def said(*rows: list[Row], baseline: str = "sdpa") -> list[str]:
-    (paragraph,) = answer(parts(*(r for part in rows for r in part)), baseline)
+    (paragraph,) = answer(series_of(*(r for part in rows for r in part)), baseline)
     return [line.text for line in paragraph.lines]
 
 
@@ -86,7 +86,7 @@ def test_an_approximation_is_told_apart() -> None:
 
 def test_what_is_wrong_is_named_and_never_ranked() -> None:
     bad = [failed("wrong", "far off", "flex", n) for n in LENGTHS]
-    (paragraph,) = answer(parts(*curve("sdpa", 1, 2, 4, 8), *bad), "sdpa")
+    (paragraph,) = answer(series_of(*curve("sdpa", 1, 2, 4, 8), *bad), "sdpa")
     assert paragraph.lines[0].text == "Only sdpa was measured, so there is nothing to rank."
     (told,) = [line for line in paragraph.lines if line.style == "bad"]
     assert told.text == "Not ranked, for it is wrong at 512, 1k, 2k, 4k: flex (far off)."
@@ -118,7 +118,7 @@ def test_how_far_each_went_and_what_stopped_it() -> None:
 
 def test_what_a_window_saves() -> None:
     rows = [*curve("sdpa", 1, 4, 16, 64), *curve("sdpa", 1, 2, 4, 8, mask="causal+window:256")]
-    plain, windowed = answer(parts(*rows), "sdpa")
+    plain, windowed = answer(series_of(*rows), "sdpa")
     assert not any("leaves" in line.text for line in plain.lines)
     (told,) = [line.text for line in windowed.lines if "leaves" in line.text]
     # 256 * 257 / 2 pairs of the first 256 rows, 256 of each of the others; over 4096 * 4097 / 2.
@@ -128,14 +128,14 @@ def test_what_a_window_saves() -> None:
 
 
 def test_nothing_right_is_said_first() -> None:
-    (paragraph,) = answer(parts(*(failed("wrong", "far off", "sdpa", n) for n in LENGTHS)), "sdpa")
+    (paragraph,) = answer(series_of(*(failed("wrong", "far off", "sdpa", n) for n in LENGTHS)), "sdpa")
     assert paragraph.lines[0].text == "No exact variant has a time here."
     assert [line.style for line in paragraph.lines] == ["bad", "bad"]
 
 
 def test_a_paragraph_for_each_problem_and_nothing_across_them() -> None:
     rows = [*curve("sdpa", 1, 2, 4, 8, heads=8, kv_heads=8), *curve("flex", 2, 4, 8, 16, heads=4, kv_heads=4)]
-    paragraphs = answer(parts(*rows), "sdpa")
+    paragraphs = answer(series_of(*rows), "sdpa")
     assert all(isinstance(paragraph, Paragraph) for paragraph in paragraphs)
     assert [p.lines[0].text.split()[1] for p in paragraphs] == ["flex", "sdpa"]
     assert "4 heads" in paragraphs[0].title and "8 heads" in paragraphs[1].title

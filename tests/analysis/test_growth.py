@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.analysis.growth import FEWEST_LENGTHS, fit, growths
-from tests.analysis.made_up import failed, parts, row
+from tests.analysis.made_up import failed, row, series_of
 
 LENGTHS = [256, 512, 1024, 2048, 4096, 8192]
 
@@ -95,7 +95,7 @@ def test_each_series_of_the_cases_has_its_fits() -> None:
     rows = [row("linear", n, 1 + n / 100, peak_bytes=n * 1000, exact=False) for n in LENGTHS]
     rows += [row("naive", n, n**2 / 1e4, peak_bytes=n**2) for n in LENGTHS[:3]]
     rows += [failed("oom", variant="naive", n=n) for n in LENGTHS[3:]]
-    found = growths(parts(*rows)).set_index(["variant", "quantity"])
+    found = growths(series_of(*rows)).set_index(["variant", "quantity"])
     assert found.loc[("linear", "latency_ms"), "exponent"] == pytest.approx(1, abs=0.01)
     assert found.loc[("linear", "peak_bytes"), "exponent"] == pytest.approx(1, abs=0.01)
     assert not found.loc[("linear", "latency_ms"), "exact"]
@@ -105,7 +105,7 @@ def test_each_series_of_the_cases_has_its_fits() -> None:
 
 def test_where_the_queries_are_fixed_the_keys_are_the_length() -> None:
     rows = [row("sdpa", n, n / 1000, seq_q=1) for n in LENGTHS]
-    found = growths(parts(*rows))
+    found = growths(series_of(*rows))
     latency = found[found["quantity"] == "latency_ms"]
     assert latency["fixed"].to_list() == ["seq_q 1"]
     assert latency["exponent"].iloc[0] == pytest.approx(1, abs=0.01)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from bench.analysis.render import markdown, markdown_notes, print_notes, print_table
 from bench.analysis.tables import Cell, Table, tables
-from tests.analysis.made_up import failed, grouped, row
+from tests.analysis.made_up import compared_cases, failed, row
 
 NASTY = [
     "[red]x[/red]",
@@ -41,7 +41,7 @@ def printed(*made: Table, width: int = 200, colour: bool = False) -> str:
 @pytest.mark.parametrize("text", NASTY)
 def test_what_looks_like_markup_is_shown_as_typed(text: str) -> None:
     rows = [row(text, kernel=text), failed("error", text, text, n=2048), row(n=2048)]
-    out = printed(*tables(grouped(*rows), text))
+    out = printed(*tables(compared_cases(*rows, baseline=text), text))
     assert out.count(text) >= 4
     assert f"{text}: error at 2048 ({text})" in out
 
@@ -49,7 +49,7 @@ def test_what_looks_like_markup_is_shown_as_typed(text: str) -> None:
 @given(st.text(max_size=20), st.text(min_size=1, max_size=20).filter(str.strip))
 @settings(max_examples=15, deadline=None)
 def test_no_text_breaks_a_table(name: str, reason: str) -> None:
-    (made,) = tables(grouped(row(name), failed("error", reason, name, n=2048), row(n=2048)), name)
+    (made,) = tables(compared_cases(row(name), failed("error", reason, name, n=2048), row(n=2048), baseline=name), name)
     printed(made)
     lines = markdown(made).splitlines()
     cells = [line.replace("\\\\", "").replace("\\|", "").count("|") for line in lines if line.startswith("|")]
@@ -58,7 +58,8 @@ def test_no_text_breaks_a_table(name: str, reason: str) -> None:
 
 def test_failures_stand_out_in_the_terminal() -> None:
     out = printed(
-        *tables(grouped(row(), failed("wrong", "far off", "flex"), failed("oom", "big", "naive")), "sdpa"), colour=True
+        *tables(compared_cases(row(), failed("wrong", "far off", "flex"), failed("oom", "big", "naive")), "sdpa"),
+        colour=True,
     )
     assert "\x1b[1;31mflex: wrong (far off)\x1b[0m" in out
     assert "\x1b[1;31mnaive" not in out
@@ -67,7 +68,9 @@ def test_failures_stand_out_in_the_terminal() -> None:
 
 def test_a_narrow_terminal_gets_fewer_columns_and_is_told_which() -> None:
     (made,) = tables(
-        grouped(*(row(v, ms=t, visit=n) for v in ("sdpa", "a_rather_long_name") for n, t in ((1, 1.0), (2, 1.1)))),
+        compared_cases(
+            *(row(v, ms=t, visit=n) for v in ("sdpa", "a_rather_long_name") for n, t in ((1, 1.0), (2, 1.1)))
+        ),
         "sdpa",
     )
     wide, narrow = printed(made, width=120), printed(made, width=64)
@@ -79,7 +82,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_is_told_which() -> None:
 
 
 def test_markdown_is_a_table_with_its_notes() -> None:
-    (made,) = tables(grouped(row("naive", ms=4.0), row(ms=2.0), failed("wrong", "far off", "flex")), "sdpa")
+    (made,) = tables(compared_cases(row("naive", ms=4.0), row(ms=2.0), failed("wrong", "far off", "flex")), "sdpa")
     lines = markdown(made).splitlines()
     assert lines[0].startswith("### causal · fwd")
     assert lines[2].startswith("| length | variant | latency ms | vs sdpa |")

@@ -5,7 +5,7 @@ import pytest
 from bench.analysis.growth import growths
 from bench.analysis.scaling import tables
 from bench.results.columns import Row
-from tests.analysis.made_up import parts, row
+from tests.analysis.made_up import row, series_of
 
 LENGTHS = [256 * 2**k for k in range(6)]
 
@@ -27,7 +27,7 @@ def series(variant: str, exponent: float, at_256: float = 1.0, **changes: object
 
 
 def shown(*rows: list[Row], baseline: str = "sdpa") -> tuple[dict[str, dict[str, str]], list[str]]:
-    found = parts(*(r for part in rows for r in part))
+    found = series_of(*(r for part in rows for r in part))
     (table,) = tables(found, growths(found), baseline)
     (section,) = table.sections
     texts = [[cell.text for cell in line] for line in section]
@@ -52,6 +52,12 @@ def test_everywhere_and_too_close_to_call() -> None:
     lines, _ = shown(series("sdpa", 1.0), series("flex", 1.0, at_256=0.5), series("mine", 1.0, at_256=1.001))
     assert lines["flex"]["faster than sdpa"] == "everywhere"
     assert lines["mine"]["faster than sdpa"] == "too close to call"
+
+
+def test_visits_that_are_alike_to_the_last_digit_tell_nothing_of_the_next() -> None:
+    twice = [row(v, n, ms, visit=at) for v, ms in (("sdpa", 1.0), ("flex", 2.0)) for n in LENGTHS for at in (1, 2)]
+    lines, _ = shown(twice)
+    assert lines["flex"]["faster than sdpa"] == "not told by these visits"
 
 
 def test_what_does_more_than_its_mask_asks_is_pointed_out() -> None:
@@ -81,7 +87,7 @@ def test_a_fit_that_is_refused_says_why() -> None:
 
 
 def test_one_length_scales_nowhere() -> None:
-    found = parts(row("sdpa", 512))
+    found = series_of(row("sdpa", 512))
     assert tables(found, growths(found), "sdpa") == []
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import f, ttest_ind
 
-from bench.analysis.scatter import _usual, ratio, with_scatter
+from bench.analysis.scatter import SCATTER, _usual, ratio, with_scatter
 from bench.analysis.statistics import log_t_interval
 from tests.analysis.made_up import grouped, row
 
@@ -106,3 +106,8 @@ def test_a_ratios_interval_holds_the_truth_as_often_as_it_says(times: tuple[int,
         found = ratio(one, other)  # type: ignore[arg-type]
         held += found.low <= 1 <= found.high
     assert held >= 274  # of 300 at 95 %: mean 285, standard deviation 3.8; fewer once in 200
+
+
+def test_the_columns_that_are_added_are_those_that_are_named() -> None:
+    cases = grouped(row())
+    assert [name for name in with_scatter(cases) if name not in cases] == list(SCATTER)

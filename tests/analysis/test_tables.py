@@ -3,11 +3,11 @@
 import itertools
 
 from bench.analysis.tables import Table, heading, tables
-from tests.analysis.made_up import failed, grouped, row
+from tests.analysis.made_up import compared_cases, failed, grouped, row
 
 
 def table(*rows, baseline: str = "sdpa") -> Table:
-    (only,) = tables(grouped(*rows), baseline)
+    (only,) = tables(compared_cases(*rows, baseline=baseline), baseline)
     return only
 
 
@@ -56,13 +56,13 @@ def test_where_the_baseline_failed_there_is_no_speed_up_and_no_other_number_take
 
 def test_another_problems_baseline_is_no_baseline() -> None:
     rows = [row("sdpa", 512, 1.0), row("naive", 512, 2.0, mask="full"), row("naive", 512, 2.0, dtype="float16")]
-    for made in tables(grouped(*rows), "sdpa"):
+    for made in tables(compared_cases(*rows), "sdpa"):
         assert "vs sdpa" not in made.header or column(made, "vs sdpa") == ["1.00x"]
 
 
 def test_a_table_a_mask_and_a_combination_of_the_other_axes() -> None:
     combinations = itertools.product(("causal", "full", "causal+window:16"), ("bwd", "fwd"), ("float16", "float32"))
-    made = tables(grouped(*(row(mask=m, direction=d, dtype=t) for m, d, t in combinations)), "sdpa")
+    made = tables(compared_cases(*(row(mask=m, direction=d, dtype=t) for m, d, t in combinations)), "sdpa")
     assert [t.title.split(" · ")[:3] for t in made][:4] == [
         ["full", "fwd", "float16"],
         ["causal", "fwd", "float16"],
@@ -80,7 +80,7 @@ def test_the_title_names_the_problem() -> None:
 
 
 def test_what_differs_between_environments_is_in_the_title_and_apart() -> None:
-    made = tables(grouped(row("sdpa", ms=1.0), row("naive", ms=2.0, threads=4, run="b")), "sdpa")
+    made = tables(compared_cases(row("sdpa", ms=1.0), row("naive", ms=2.0, threads=4, run="b")), "sdpa")
     assert [t.title.split(" · ")[-1] for t in made] == ["2 threads", "4 threads"]
     assert all(len(t.sections) == 1 for t in made)
 

@@ -14,14 +14,14 @@ from bench.figures.curves import draw
 from bench.figures.labels import readable
 from bench.figures.panels import by_axis, by_length
 from bench.results.columns import Row
-from tests.analysis.made_up import failed, known, row
+from tests.analysis.made_up import compared_cases, failed, row
 from tests.figures.drawn import LENGTHS, curve, labels, legend, line, small_print, style, texts
 
 pytestmark = pytest.mark.usefixtures(style.__name__)
 
 
 def drawn(*rows: Row, quantity: Quantity = LATENCY) -> Figure:
-    return draw(by_length(known(*rows)), quantity)
+    return draw(by_length(compared_cases(*rows)), quantity)
 
 
 def tick_labels(axes: Axes, axis: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_the_marks_stand_above_every_line() -> None:
 
 def test_intervals_are_drawn_where_there_are_several_visits() -> None:
     times = (1.0, 1.1, 1.2)
-    cases = known(*(row(n=512, ms=t, visit=v) for v, t in enumerate(times)), row(n=1024))
+    cases = compared_cases(*(row(n=512, ms=t, visit=v) for v, t in enumerate(times)), row(n=1024))
     (axes,) = draw(by_length(cases), LATENCY).axes
     bars = [s for c in axes.collections if c.get_transform() == axes.transData for s in c.get_segments()]
     spans = [(s[0][1], s[1][1]) for s in bars if len(s) and not np.isnan(s).any()]
@@ -125,7 +125,7 @@ def test_of_three_panels_in_a_row_the_last_names_all() -> None:
 
 def test_the_budget_is_a_line_and_what_exceeds_it_is_above() -> None:
     wrong = failed("wrong", n=1024, error=3e-6, error_budget=1e-6)
-    figure = draw(by_length(known(row(n=512, error=1e-7, error_budget=1e-6), wrong)), ERROR)
+    figure = draw(by_length(compared_cases(row(n=512, error=1e-7, error_budget=1e-6), wrong)), ERROR)
     (axes,) = figure.axes
     assert curve(axes, "sdpa") == [pytest.approx(0.1), pytest.approx(3)]
     assert marks(axes) == {}
@@ -134,11 +134,11 @@ def test_the_budget_is_a_line_and_what_exceeds_it_is_above() -> None:
 
 
 def test_another_axis_says_at_which_length() -> None:
-    cases = known(*(row(n=n, batch=b) for n in (512, 1024) for b in (1, 2, 8)))
+    cases = compared_cases(*(row(n=n, batch=b) for n in (512, 1024) for b in (1, 2, 8)))
     (axes,) = draw(by_axis(cases, "batch"), LATENCY, "batch").axes
     assert axes.get_xlabel() == "batch size, at length 1024"
     assert tick_labels(axes, "x") == ["1", "2", "8"]
-    dtypes = known(*(row(dtype=d) for d in ("float16", "float32")))
+    dtypes = compared_cases(*(row(dtype=d) for d in ("float16", "float32")))
     (axes,) = draw(by_axis(dtypes, "dtype"), LATENCY, "dtype").axes
     assert tick_labels(axes, "x") == ["float32", "float16"]
 

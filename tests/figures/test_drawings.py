@@ -17,7 +17,7 @@ from bench.figures.drawings import drawings
 from bench.figures.files import save
 from bench.figures.panels import by_length
 from bench.results.columns import Row
-from tests.analysis.made_up import failed, known, row
+from tests.analysis.made_up import compared_cases, failed, row
 from tests.figures.drawn import LENGTHS, labels, legend, line, small_print, style
 
 ALL = ("latency", "memory", "speedup", "roofline", "error", "growth")
@@ -72,7 +72,7 @@ def test_other_axes_that_were_swept_have_figures_of_their_own() -> None:
 
 def rated(*rows: Row, **roofs_: float) -> pd.DataFrame:
     roof = {"ceiling_tflops": math.nan, "copy_gb_s": math.nan, **roofs_}
-    return by_length(known(*rows).assign(**roof))
+    return by_length(compared_cases(*rows).assign(**roof))
 
 
 @pytest.mark.usefixtures(style.__name__)
@@ -101,7 +101,7 @@ def test_an_approximation_has_no_rate() -> None:
 
 
 def growth(variant: str, quantity: str, exponent: float, **changes: Any) -> dict[str, Any]:
-    (problem,) = known(row()).to_dict("records")
+    (problem,) = compared_cases(row()).to_dict("records")
     fit = {"exponent": exponent, "low": exponent - 0.1, "high": exponent + 0.2, "lengths": 5, "reason": ""}
     return problem | {"variant": variant, "quantity": quantity} | fit | changes
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,9 +24,12 @@ from bench.results.columns import Row
 QUIETLY = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 
+script = cache(vega.script)  # making it takes a second or more
+
+
 def html(rows: Iterable[Row], baseline: str = "sdpa", title: str = "A title") -> str:
     """The page of these rows."""
-    return render(Contents(from_rows(rows), baseline), title, vega.script())
+    return render(Contents(from_rows(rows), baseline), title, script())
 
 
 @contextmanager

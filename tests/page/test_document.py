@@ -14,6 +14,7 @@ import pytest
 from bench.analysis.contents import Contents
 from bench.analysis.frame import from_rows
 from bench.analysis.identity import BUILT_IN, looks
+from bench.analysis.text import plain
 from bench.errors import UserError
 from bench.page import document, vega
 from bench.page.content import content
@@ -55,7 +56,7 @@ class Scripts(HTMLParser):
 @pytest.fixture(autouse=True)
 def _no_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     """Making Vega's script takes seconds, and none of these tests runs it."""
-    monkeypatch.setattr(vega, "script", lambda: "var vegaEmbed;")
+    monkeypatch.setattr("tests.page.browser.script", lambda: "var vegaEmbed;")
 
 
 def content_of(*rows: Row, baseline: str = "sdpa") -> dict[str, Any]:
@@ -77,6 +78,9 @@ def test_data_comes_back_as_it_was_and_ends_no_script() -> None:
     assert not re.search("[<>&\u2028\u2029]", page.texts[0])
     assert HOSTILE in column(data["cases"], "variant")
     assert json.loads(document.as_json(HOSTILE)) == HOSTILE
+    assert any(
+        plain(HOSTILE) == cell["text"] for table in data["tables"] for row in table["sections"][0] for cell in row
+    )
 
 
 def test_the_policy_forbids_requests_and_every_other_script() -> None:

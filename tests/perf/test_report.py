@@ -47,6 +47,7 @@ def test_the_report_of_a_run(benchmark: BenchmarkFixture, tmp_path: Path) -> Non
     assert len(list(tmp_path.glob("*.svg"))) == 6
 
 
+@pytest.mark.slow
 def test_the_whole_report_of_20_000_rows(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="the package that carries Vega is not installed")
     csv = write(tmp_path / "many.csv", rows(problems=24, visits=8))
