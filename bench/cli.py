@@ -6,7 +6,9 @@ Imports nothing heavy: `--help` must answer before torch could even be loaded.
 from __future__ import annotations
 
 import argparse
+import errno
 import io
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -100,7 +102,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 def check_apart(option: str, path: Path, others: Iterable[str | Path]) -> None:
     """UserError where a file that is to be written is one of others, that are read or written as well, or results."""
-    if path.resolve() in {Path(other).resolve() for other in others}:
+    if any(_same(path, Path(other)) for other in others):
         raise UserError(f"{option}: {path} is read, or written by another option; name another file")
     if path.suffix.lower() == ".csv" and path.exists():
         raise UserError(f"{option}: {path} is there already, and a CSV may hold results; name another file")
@@ -115,7 +117,12 @@ def check_writable(option: str, path: Path) -> None:
     except OSError as error:
         raise UserError(f"{option}: {path} cannot be written: {error.strerror}") from None
     if new:
-        path.unlink()
+        path.resolve().unlink()  # not a link to it
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether these are one file, by whatever names."""
+    return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
@@ -127,12 +134,26 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        sys.exit(main(sys.argv[1:]))
+        status = main(sys.argv[1:])
+        sys.stdout.flush()  # what cannot be printed is known by now
+        sys.exit(status)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(USER_ERROR)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
-        sys.stderr.close()
+        _drop_output()
         sys.exit(0)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+
+
+def _drop_output() -> None:
+    """What is still to be printed goes nowhere: Python would try again at its end, and complain."""
+    with Path(os.devnull).open("w") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())

@@ -66,7 +66,7 @@ def show(csvs: Sequence[str | Path], baseline: str = BASELINE, models: Sequence[
 
     contents = _read(csvs, baseline, models)
     _print(contents)
-    folder, stem = Path(csvs[0]).parent, _stem(csvs)
+    folder, stem = _folder(csvs), _stem(csvs)
     saved = _saved(save(drawing, folder, stem) for drawing in drawings(contents))
     return [path for paths in saved for path in paths]
 
@@ -108,7 +108,7 @@ def _report(options: argparse.Namespace, beside: Executor) -> Iterator[list[Path
     script = beside.submit(vega.script) if options.html else None
     contents = _read(options.csvs, options.baseline, options.model)
     _check_baseline(options.baseline, contents)
-    folder, stem = options.figures or Path(options.csvs[0]).parent, _stem(options.csvs)
+    folder, stem = options.figures or _folder(options.csvs), _stem(options.csvs)
     wanted = [] if options.no_figures else drawings(contents)
     figures = [beside.submit(save, drawing, folder, stem) for drawing in wanted]
     if options.markdown == "-":
@@ -182,6 +182,12 @@ def _saved(figures: Iterable[list[Path]]) -> Iterator[list[Path]]:
         yield from figures
     except NotWritten as error:
         raise UserError(f"no figures: {error}; --figures takes a folder that can be written to") from None
+
+
+def _folder(csvs: Sequence[str | Path]) -> Path:
+    """Where figures go if nothing else is said: beside the first CSV; here, if that is a pipe."""
+    first = Path(csvs[0])
+    return Path() if first.is_fifo() else first.parent
 
 
 def _stem(csvs: Sequence[str | Path]) -> str:

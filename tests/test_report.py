@@ -105,10 +105,64 @@ def test_what_was_written_is_named_even_where_a_later_part_fails(
     assert capsys.readouterr().out.endswith(f"written: {markdown}\n")
 
 
-def test_a_pipe_can_be_read(results: Path) -> None:
-    command = f"cat {results} | {sys.executable} -m bench.report /dev/stdin --no-figures"
-    out = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+def test_a_pipe_can_be_read_and_its_figures_go_here(results: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    command = f"{sys.executable} -m bench.report <(cat {results})"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    out = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, cwd=here, env=environment)
     assert "a made-up CPU" in out.stdout
+    assert {path.suffix for path in here.iterdir()} == {".png", ".svg"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("rest", [[], ["--markdown", "-"]])
+def test_a_full_disk_is_one_line_and_status_2(results: Path, rest: list[str]) -> None:
+    command = [sys.executable, "-m", "bench.report", str(results), "--no-figures", *rest]
+    with Path("/dev/full").open("w") as full:
+        out = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (out.returncode, out.stderr.count("\n")) == (2, 1)
+
+
+def test_a_file_has_one_content_by_whatever_name(results: Path, tmp_path: Path) -> None:
+    before = results.read_bytes()
+    other = tmp_path / "other.md"
+    other.hardlink_to(results)
+    assert f"--markdown: {other} is read" in refusal(results, "--no-figures", "--markdown", other)
+    assert results.read_bytes() == before
+    link = tmp_path / "link.md"
+    link.symlink_to("target.md")
+    assert report.main([str(results), "--no-figures", "--markdown", str(link)]) == 0
+    assert link.is_symlink()
+    assert "sdpa" in (tmp_path / "target.md").read_text()
+
+
+def test_one_name_for_two_variants_is_refused(tmp_path: Path) -> None:
+    csv = write(tmp_path / "b.csv", [row("mine", 512), row("mine", 1024, exact=False)])
+    assert "line 3: 'mine' is exact in some of these rows and approximates in others" in refusal(csv)
+
+
+def test_a_baseline_that_only_approximates_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        row(v, n, ms, visit=at, exact=v != "mine")
+        for v, ms in (("mine", 1.0), ("naive", 2.0))
+        for n in (512, 1024)
+        for at in (1, 2)
+    ]
+    assert report.main([str(write(tmp_path / "b.csv", rows)), "--no-figures", "--baseline", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "no speed-ups: mine only approximates; --baseline takes naive" in out
+    assert "faster than" not in out
+
+
+def test_drawing_leaves_the_callers_matplotlib_alone(results: Path) -> None:
+    code = (
+        "import matplotlib, warnings; matplotlib.use('svg'); from bench import report; "
+        f"report.show([{str(results)!r}]); "
+        "glyphs = [f for f in warnings.filters if 'Glyph' in str(f[1])]; "
+        "raise SystemExit(matplotlib.get_backend() != 'svg' or len(glyphs))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def test_what_is_read_or_written_already_is_not_overwritten(results: Path, tmp_path: Path) -> None:
@@ -127,8 +181,8 @@ def test_what_is_read_or_written_already_is_not_overwritten(results: Path, tmp_p
 
 
 def test_a_pipe_whose_reader_has_seen_enough_is_no_error(results: Path, tmp_path: Path) -> None:
-    command = f"{sys.executable} -m bench.report {results} --figures {tmp_path / 'plots'} | head -n 1"
-    out = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    command = f"set -o pipefail; {sys.executable} -m bench.report {results} --figures {tmp_path / 'plots'} | head -n 1"
+    out = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert out.stderr == ""
     assert "a made-up CPU" in out.stdout
 

@@ -175,7 +175,7 @@ def _leanest(field: _Field, baseline: str) -> Iterator[str]:
     if known and len(field.cases) > 1:
         last = max(known)
         peaks = {case["variant"]: case["peak_bytes"] for case in field.at(last)}
-        least = peaks[known[last][0]]
+        least = min(peaks[name] for name in known[last])
         words = "; ".join(f"{_either(names, 'and')} {_over(found)}" for names, found in _stretches(known))
         less = peaks.get(baseline, math.nan) / least
         versus = f", {times(less)} less than {plain(baseline)}" if less > SAME_MEMORY else ""

@@ -38,13 +38,19 @@ def from_rows(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def _visits(paths: Iterable[str | Path]) -> Iterator[Row]:
-    """The rows of all files, of which each has some, and no two the same key."""
+    """The rows of all files, of which each has some, no two the same key, and no name stands for two variants."""
     seen: dict[tuple[object, ...], str] = {}
+    exact: dict[str, bool] = {}
     for path in map(Path, paths):
         before = len(seen)
         for where, row in _rows(path):
             if row.key in seen:
                 raise UserError(f"{where}: the same run, case and visit as {seen[row.key]}; each may stand once only")
+            if exact.setdefault(row.case.variant, row.exact) != row.exact:
+                raise UserError(
+                    f"{where}: {row.case.variant!r} is exact in some of these rows and approximates in others; "
+                    "read what is called the same and is not apart"
+                )
             seen[row.key] = where
             yield row
         if len(seen) == before:

@@ -23,9 +23,15 @@ _DISPENSABLE = ("visits", "kernel", "error", "its interval", "95 % interval")
 _PIPED_WIDTH = 140  # a file or a pipe has no width of its own, and rich would cut tables down to 80
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leaves it to `bench.cli.run`, for which a reader that has seen enough is no failure."""
+        raise  # noqa: PLE0704
+
+
 def console() -> Console:
     """The terminal, or whatever stdout goes to."""
-    return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+    return _Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 
 def print_table(table: Table, to: Console) -> None:

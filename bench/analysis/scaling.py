@@ -51,7 +51,7 @@ def _table(title: str, ok: pd.DataFrame, grown: Mapping[tuple[str, str], Mapping
     by_length: dict[str, dict[int, Case]] = {}
     for case in records(ok, "length"):
         by_length.setdefault(case["variant"], {})[case["length"]] = case
-    reference = by_length.get(baseline, {})
+    reference = {n: case for n, case in by_length.get(baseline, {}).items() if case["exact"]}
     names = sorted(by_length, key=lambda name: (not _exact(by_length[name]), name))
     rows = [_row(name, by_length[name], grown, {} if name == baseline else reference) for name in names]
     header = (

@@ -56,9 +56,11 @@ def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
     if len(ok):
         quiet, visits = ok["quiet"].sum(), ok["visits"].sum()
         lines.append(Cell(f"{quiet} of {visits} visits were quiet", "bad" if 2 * quiet < visits else ""))
-    if baseline not in set(cases["variant"]):
-        others = ", ".join(sorted(map(plain, cases["variant"].unique())))
-        lines.append(Cell(f"no speed-ups: {plain(baseline)} is not in these results; --baseline takes {others}"))
+    exact = set(cases["variant"][cases["exact"]])
+    if baseline not in exact:
+        why = "only approximates" if baseline in set(cases["variant"]) else "is not in these results"
+        others = f"--baseline takes {', '.join(sorted(map(plain, exact)))}" if exact else "nor is any exact variant"
+        lines.append(Cell(f"no speed-ups: {plain(baseline)} {why}; {others}"))
     return [line for line in lines if line.text]
 
 

@@ -23,16 +23,14 @@ def save(drawing: Drawing, folder: Path, stem: str) -> list[Path]:
     """Draws it, and writes <stem>-<name>.png and .svg, which are returned. NotWritten."""
     import matplotlib as mpl  # here, for it takes a second, and who submits this to other processes needs none of it
     import seaborn as sns
-    from matplotlib import pyplot as plt
 
     from bench.figures.sheet import STYLE
 
-    mpl.use("Agg")  # files only, whatever display there is
-    warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in letters that the font lacks is drawn as boxes
     draw = import_module(f"bench.figures.{drawing.module}").draw
     style: Any = {**sns.axes_style("whitegrid"), **STYLE}
     paths = [folder / f"{stem}-{drawing.name}.{ending}" for ending in _SAVED]
-    with mpl.rc_context(style):
+    with mpl.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in letters that the font lacks is drawn as boxes
         figure = draw(*drawing.arguments)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -40,6 +38,4 @@ def save(drawing: Drawing, folder: Path, stem: str) -> list[Path]:
                 figure.savefig(path, **how)
         except OSError as error:
             raise NotWritten(f"{error.filename or folder}: {error.strerror}") from None
-        finally:
-            plt.close(figure)
     return paths

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import seaborn as sns
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -61,7 +61,9 @@ def grid(data: pd.DataFrame, lines: int, x: str, y: str) -> Grid:
     across = columns(data)
     down = math.ceil(len(titles) / across)
     height = max(_HEIGHTS[across], lines * GAP / 72)
-    figure, axes = plt.subplots(down, across, sharex=True, sharey=True, squeeze=False, figsize=(_WIDTH, height * down))
+    figure = Figure(figsize=(_WIDTH, height * down))  # not pyplot's, which would choose a window for the whole process
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for spare in axes.flat[len(titles) :]:
         spare.remove()
     panels = dict(zip(titles, axes.flat, strict=False))
