@@ -59,7 +59,7 @@ def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
     exact = set(cases["variant"][cases["exact"]])
     if baseline not in exact:
         why = "only approximates" if baseline in set(cases["variant"]) else "is not in these results"
-        others = f"--baseline takes {', '.join(sorted(map(plain, exact)))}" if exact else "nor is any exact variant"
+        others = f"--baseline takes {', '.join(sorted(map(plain, exact)))}" if exact else "no variant here is exact"
         lines.append(Cell(f"no speed-ups: {plain(baseline)} {why}; {others}"))
     return [line for line in lines if line.text]
 
