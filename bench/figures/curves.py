@@ -6,7 +6,7 @@ the top says what became of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from bench.analysis.groups import by
 from bench.analysis.identity import Look, looks
 from bench.analysis.quantities import Quantity
 from bench.analysis.text import length
-from bench.figures import marks
+from bench.figures import intervals, marks
 from bench.figures.labels import End, end_labels
 from bench.figures.panels import ROWS_BY_AXIS, first_panels
 from bench.figures.scales import scale_counts, scale_dtypes, scale_lengths, scale_values
@@ -42,15 +42,17 @@ def draw(data: pd.DataFrame, quantity: Quantity, axis: str = "length", notes: It
     marked = marks.marked(shown, quantity.column)
     look, share = looks(shown["variant"]), marks.room(marked)
     sheet = grid(shown, fullest(shown), _x_label(shown, axis), quantity.label)
+    _scale(sheet.first, shown, quantity, axis, share)
     ends = []
     for title, axes in sheet.panels.items():
         here = shown[shown["panel"] == title]
         lines = _lines(axes, here, quantity, look)
+        if quantity.interval:
+            _intervals(axes, here, quantity.interval, look)
         heights = marks.draw(axes, marked[marked["panel"] == title], look, share)
         ends.append(lines | _ends_of_marks(axes, marked[marked["panel"] == title], heights, look, lines))
         if quantity.one:
             axes.axhline(1, color=GREY, linewidth=1, zorder=1.5, label=quantity.one)
-    _scale(sheet.first, shown, quantity, axis, share)
     legend = [*([Line2D([], [], color=GREY, label=quantity.one)] if quantity.one else []), *marks.legend(marked)]
     return finish(sheet, legend, small_print(shown, left_out, notes), end_labels(sheet.panels.values(), ends))
 
@@ -66,7 +68,7 @@ def _x_label(shown: pd.DataFrame, axis: str) -> str:
 def _scale(axes: Axes, shown: pd.DataFrame, quantity: Quantity, axis: str, room: float) -> None:
     """Both axes, which all panels share."""
     numbers = [*shown[quantity.column][shown[quantity.column] > 0], *([1.0] if quantity.one else [])]
-    scale_values(axes, min(numbers), max(numbers), quantity.unit, room)  # an interval from two visits may span decades
+    scale_values(axes, min(numbers), max(numbers), quantity.unit, room)
     scale = {"length": scale_lengths, "dtype": scale_dtypes}.get(axis, scale_counts)
     scale(axes, shown["x"].to_list())
 
@@ -86,16 +88,13 @@ def _lines(axes: Axes, cases: pd.DataFrame, quantity: Quantity, look: dict[str, 
         if known.size:
             last, text = known[-1], named(name, bool(own["exact"].all()))
             ends[name] = End(text, look[name], float(places[last]), float(numbers[at][last]), axes.transData)
-    if quantity.interval:
-        _intervals(axes, cases.dropna(subset=list(quantity.interval)), quantity.interval, look)
     return ends
 
 
-def _intervals(axes: Axes, cases: pd.DataFrame, bounds: tuple[str, ...], look: dict[str, Look]) -> None:
-    """A bar a case, in its variant's colour; all of a panel at once, for each call takes its time."""
-    low, high = (cases[bound] for bound in bounds)
-    colours = [look[name].colour for name in cases["variant"]]
-    axes.vlines(cases["x"], low, high, color=colours, linewidth=1, alpha=0.6, zorder=1.8)
+def _intervals(axes: Axes, cases: pd.DataFrame, bounds: Sequence[str], look: dict[str, Look]) -> None:
+    known = cases.dropna(subset=bounds)
+    x, low, high = known[["x", *bounds]].to_numpy(float).T
+    intervals.vertical(axes, x, low, high, [look[name].colour for name in known["variant"]])
 
 
 def _at(places: Numbers, cases: pd.DataFrame, column: str) -> Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from bench.analysis.identity import Look, looks
 from bench.analysis.text import plain
+from bench.figures import intervals
 from bench.figures.labels import readable
 from bench.figures.panels import first_panels, titled
 from bench.figures.sheet import GREY, finish, grid, named, order, small_print
@@ -28,6 +30,7 @@ def draw(growths: pd.DataFrame) -> Figure:
     names = sorted(set(shown["variant"]), key=order, reverse=True)
     look = looks(names)
     sheet = grid(shown, 2 * len(names), X, "")
+    sheet.first.set_xlim(-0.1, max(2.2, min(shown["high"].max(), _FURTHEST), shown["exponent"].max()) + 0.1)
     for title, axes in sheet.panels.items():
         for power in (1, 2):
             axes.axvline(power, color="#999999", linewidth=1, zorder=1)
@@ -36,7 +39,6 @@ def draw(growths: pd.DataFrame) -> Figure:
     exact = shown.groupby("variant")["exact"].all()
     sheet.first.set_yticks(range(len(names)), [named(name, bool(exact[name])) for name in names])
     sheet.first.set_ylim(-0.6, len(names) - 0.4)
-    sheet.first.set_xlim(-0.1, max(2.2, min(shown["high"].max(), _FURTHEST), shown["exponent"].max()) + 0.1)
     sheet.first.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "0.5", "1\nlinear", "1.5", "2\nquadratic"])
     for axes in sheet.panels.values():
         for text, name in zip(axes.get_yticklabels(), names, strict=False):  # inner panels have none
@@ -56,7 +58,8 @@ def _growths(axes: Axes, shown: pd.DataFrame, names: Sequence[str], look: Mappin
     """A dot at each exponent, filled for latency and hollow for memory, over its interval."""
     heights = [names.index(name) + _ROW[what] for name, what in zip(shown["variant"], shown["quantity"], strict=True)]
     colours = [look[name].colour for name in shown["variant"]]
-    axes.hlines(heights, shown["low"], shown["high"], color=colours, linewidth=1.3)
+    low, high = shown[["low", "high"]].to_numpy(float).T
+    intervals.horizontal(axes, np.array(heights), low, high, colours)
     for y, colour, growth in zip(heights, colours, shown.to_dict("records"), strict=True):
         axes.plot(
             [growth["exponent"]],

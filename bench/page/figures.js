@@ -166,7 +166,7 @@ function specOf(rows, figure, scales) {
     ...(figure.level ? [levelLayer(figure.level)] : []),
     ...(figure.x ? roofLayers(rows, scales) : []),
     ...curves.map(lineLayer),
-    ...(figure.low ? [intervalLayer(points)] : []),
+    ...(figure.low ? [intervalLayer(points), cutLayer(points, scales.y)] : []),
     pointLayer(points, "points"),
     pointLayer(marksOf(rows, scales), "marks"),
   ];
@@ -210,6 +210,25 @@ function intervalLayer(points) {
     data: { values: points.filter((point) => point.low !== null) },
     mark: { type: "rule", opacity: 0.7, strokeWidth: 1.3, clip: true, aria: false },
     encoding: { y: { field: "low" }, y2: { field: "high" }, stroke: { field: "colour", type: "nominal", scale: null } },
+  };
+}
+
+// A caret, its tip on the frame, where that cuts an interval: one from two visits may span decades.
+function cutLayer(points, [bottom, top]) {
+  const below = points.filter((point) => point.low !== null && point.low < bottom);
+  const above = points.filter((point) => point.high !== null && point.high > top);
+  const cuts = [
+    ...below.map(({ x, colour }) => ({ x, y: bottom, colour, shape: "M-1,-1.6L1,-1.6L0,0Z" })),
+    ...above.map(({ x, colour }) => ({ x, y: top, colour, shape: "M-1,1.6L1,1.6L0,0Z" })),
+  ];
+  return {
+    name: "cuts",
+    data: { values: cuts },
+    mark: { type: "point", size: 40, opacity: 1, strokeWidth: 0, aria: false },
+    encoding: {
+      fill: { field: "colour", type: "nominal", scale: null },
+      shape: { field: "shape", type: "nominal", scale: null },
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -78,6 +79,17 @@ def test_intervals_are_drawn_where_there_are_several_visits() -> None:
     bars = [s for c in axes.collections if c.get_transform() == axes.transData for s in c.get_segments()]
     spans = [(s[0][1], s[1][1]) for s in bars if len(s) and not np.isnan(s).any()]
     assert spans == [pytest.approx((cases["low_ms"][0], cases["high_ms"][0]))]
+
+
+def test_a_caret_shows_where_the_frame_cuts_an_interval() -> None:
+    visits = {512: (1.0, 1.01, 1.02), 1024: (1.0, 3.0)}  # of two visits: over decades, up and down
+    cases = compared_cases(*(row(n=n, ms=t, visit=v) for n, ms in visits.items() for v, t in enumerate(ms)))
+    (axes,) = draw(by_length(cases), LATENCY).axes
+    bottom, top = axes.get_ylim()
+    low, high = cases[cases["seq_q"] == 1024][["low_ms", "high_ms"]].iloc[0]
+    assert low < bottom < top < high
+    carets = [tuple(c.get_offsets()[0]) for c in axes.collections if isinstance(c, PathCollection)]
+    assert carets == [(1024, bottom), (1024, top)]
 
 
 def test_powers_of_two_are_labelled_in_short() -> None:

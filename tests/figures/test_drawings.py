@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.collections import PathCollection
 from matplotlib.colors import same_color
 
 from bench.analysis.contents import Contents
@@ -120,6 +121,16 @@ def test_a_dot_and_an_interval_for_each_exponent() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == ["flex", "naive"]
     assert {1.0, 2.0} <= {float(one.get_xdata()[0]) for one in axes.lines if len(one.get_xdata()) == 2}
     assert legend(figure) == ["latency", "peak memory"]
+
+
+@pytest.mark.usefixtures(style.__name__)
+def test_a_caret_shows_where_the_frame_cuts_the_interval_of_an_exponent() -> None:
+    fits = [growth("naive", "latency_ms", 2.0, high=9.0), growth("flex", "latency_ms", 1.0)]
+    (axes,) = exponents.draw(pd.DataFrame(fits)).axes
+    right = axes.get_xlim()[1]
+    assert right < 9
+    carets = [tuple(c.get_offsets()[0]) for c in axes.collections if isinstance(c, PathCollection)]
+    assert carets == [(right, pytest.approx(1.16))]  # in naive's row, above, where latency is
 
 
 @pytest.mark.usefixtures(style.__name__)

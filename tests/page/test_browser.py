@@ -151,6 +151,15 @@ def test_intervals_errors_and_peaks_are_those_of_the_csv(opened: Callable[..., O
     assert told == ["3.0e-7", "7.5 %", "3.00 MiB", "3 of 3"]
 
 
+def test_a_caret_shows_where_the_frame_cuts_an_interval(opened: Callable[..., Opened]) -> None:
+    page = opened(visits("sdpa", 512, 1.0, 1.01, 1.02) + visits("sdpa", 1024, 1.0, 3.0))  # of two visits: over decades
+    carets = [page.tab.locator("#panels .cuts_marks path").nth(at).bounding_box() for at in range(2)]
+    assert page.count("#panels .cuts_marks path") == 2
+    frame = page.tab.locator("#panels .chart .background").first.bounding_box()
+    assert carets[0]["y"] + carets[0]["height"] == pytest.approx(frame["y"] + frame["height"], abs=1.5)
+    assert carets[1]["y"] == pytest.approx(frame["y"], abs=1.5)
+
+
 def test_what_failed_is_shown_with_its_reason(opened: Callable[..., Opened]) -> None:
     page = opened(ROWS)
     told = list(zip(page.column("status"), page.column("reason"), strict=True))
