@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from bench.analysis.cases import CASE
-from bench.analysis.statistics import log_t_interval
+from bench.analysis.statistics import log_t_interval, t_interval
 from bench.analysis.tables import Cell, Table
 from bench.analysis.text import TO, plain, significant, size, times
 from bench.results.claims import KINDS, Claim, Kind, Term
@@ -106,7 +106,7 @@ def judge(claim: Claim, measured: Measured) -> Found:
     if not races:
         return Found(math.nan, math.nan, math.nan, UNKNOWN, "its cases never raced each other")
     values = [_value(claim, kind, latencies, measured) for latencies in races]
-    low, high = log_t_interval(values)
+    low, high = (t_interval if kind.unit == "exponent" else log_t_interval)(values)
     value = statistics.median(values)
     if math.isnan(low):  # of one race, which does not say how far the next would be from it
         return Found(value, low, high, CLOSE)

@@ -37,18 +37,21 @@ def _t_below(t: float, freedom: int) -> float:
     return (1 + within) / 2
 
 
-def log_t_interval(medians: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of a time from its medians in several visits: Student's t on their logarithms.
-
-    Visits differ by factors, not by milliseconds, hence the logarithms. One visit says nothing about the
-    next: NaN.
-    """
-    if len(medians) < 2:
+def t_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the mean of what these are samples of, by Student's t; NaN of one value, which says nothing
+    about the next."""
+    if len(values) < 2:
         return math.nan, math.nan
-    logs = [math.log(median) for median in medians]
-    centre = statistics.fmean(logs)
-    reach = t_quantile(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(centre - reach), math.exp(centre + reach)
+    centre = statistics.fmean(values)
+    reach = t_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return centre - reach, centre + reach
+
+
+def log_t_interval(medians: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a time from its medians in several visits, by their logarithms: visits differ by factors,
+    not by milliseconds."""
+    low, high = t_interval([math.log(median) for median in medians])
+    return math.exp(low), math.exp(high)
 
 
 def digamma(x: float) -> float:

@@ -169,3 +169,19 @@ def test_the_table_says_what_was_wanted_and_what_came_out(tmp_path: Path) -> Non
     alone = Measured(from_rows([raced(FAST, 1, 1.0)]))
     (nothing,) = tables(judge_all([only], alone), alone)
     assert [note.text for note in nothing.notes] == ["not measured: sdpa was not measured"]
+
+
+@pytest.mark.parametrize(
+    ("exponents", "outcome"), [((1.0, 1.2), CLOSE), ((-0.01, 0.01), REACHED), ((0.0, 0.0), REACHED)]
+)
+def test_the_interval_of_an_exponent_is_of_itself_and_holds_times_that_do_not_grow(
+    tmp_path: Path, exponents: tuple[float, float], outcome: str
+) -> None:
+    rows = []
+    for number, exponent in enumerate(exponents, 1):
+        rows += [raced(case("naive"), number, 3.0), raced(case("naive", n=1024), number, 3.0 * 16**exponent)]
+    result = found(tmp_path, 'of = "naive full"\ntime_growth_at_most = 1.15\nseq = [64, 1024]\n', *rows)
+    middle = sum(exponents) / 2
+    reach = 12.7062 * (exponents[1] - middle)  # t at one degree of freedom; the deviation is sqrt(2) times this
+    assert (result.low, result.high) == pytest.approx((middle - reach, middle + reach), abs=1e-5)
+    assert result.outcome == outcome
