@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from variants.masks import Mask
 SAME_MEMORY = 1.02  # peaks that differ by less are alike
 
 Case = dict[str, Any]
+T = TypeVar("T")
 
 
 class Paragraph(NamedTuple):
@@ -80,6 +81,7 @@ def _lines(field: _Field, part: pd.DataFrame, baseline: str, wider: _Field) -> I
         yield Cell("Each case was visited once, so nothing tells how far to trust the times: nothing is ranked.")
     else:
         yield from map(Cell, _fastest(field, baseline))
+        yield from map(Cell, _disturbed(field))
     yield from map(Cell, _approximations(field, part))
     yield from map(Cell, _leanest(field, baseline))
     if wider is not field:
@@ -91,13 +93,22 @@ def _lines(field: _Field, part: pd.DataFrame, baseline: str, wider: _Field) -> I
 def _fastest(field: _Field, baseline: str) -> Iterator[str]:
     """Who is fastest over which lengths; then each change of what is advised, or its lead where there is none."""
     at = {n: leaders(field.at(n)) for n in field.lengths}
-    stretches = _stretches({n: tuple(sorted(names)) for n, names in at.items()})
-    yield f"Fastest: {'; '.join(f'{_either(names)} {_over(found)}' for names, found in stretches)}."
-    advised = _fewest(at, baseline)
+    told = {n: [name for name in names if field.cases[name][n]["variance"] >= 0] for n, names in at.items()}
+    stretches = _stretches({n: (tuple(sorted(names)), _doubt(names, told[n])) for n, names in at.items()})
+    words = [f"{_joined(names, 'or')}{doubt} {_over(lengths)}" for (names, doubt), lengths in stretches]
+    yield f"Fastest: {'; '.join(words)}."
+    advised = _fewest({n: told[n] or names for n, names in at.items()}, baseline)
     for before, after in pairwise(advised):
-        yield from _change(field, before, after)
+        yield _change(field, before, after)
     if len(advised) == 1:
         yield from _lead(field, advised[0], baseline)
+
+
+def _doubt(names: Sequence[str], told: Sequence[str]) -> str:
+    """Why there are several: their times are alike, or visits tell nothing of how far to trust one of them."""
+    if len(names) == 1:
+        return ""
+    return " (too close to call)" if len(told) == len(names) else " (not told by these visits)"
 
 
 class _Advice(NamedTuple):
@@ -119,18 +130,19 @@ def _fewest(at: Mapping[int, Sequence[str]], baseline: str) -> list[_Advice]:
     return advised
 
 
-def _change(field: _Field, before: _Advice, after: _Advice) -> Iterator[str]:
+def _change(field: _Field, before: _Advice, after: _Advice) -> str:
     """From which length on, and to which, the one is to be used instead of the other."""
     old, new = field.cases[before.variant], field.cases[after.variant]
-    found = [crossing for crossing in crossings(new, old) if crossing.one_is_faster]
-    if not found:
-        return
-    crossing = min(found, key=lambda crossing: abs(math.log(crossing.tokens / after.lengths[0])))
+    first, last = after.lengths[0], after.lengths[-1]
+    found = [it for it in crossings(new, old) if it.one_is_faster and it.tokens <= first]
+    until = "on" if last == field.lengths[-1] else f"to {tokens(last)}"
+    start = f"From {about(found[-1]) if found else tokens(first)} {until}"
+    if not found and first == last:
+        start = f"At {tokens(first)}"
     leads = {n: ratio(old[n], new[n]) for n in after.lengths if n in old}
     clear = [n for n, lead in leads.items() if lead.low > 1]
-    until = "on" if after.lengths[-1] == field.lengths[-1] else f"to {tokens(after.lengths[-1])}"
     lead = f": {_as_fast(leads[clear[-1]])} at {tokens(clear[-1])}" if clear else ""
-    yield f"From {about(crossing)} {until} use {plain(after.variant)} instead of {plain(before.variant)}{lead}."
+    return f"{start} use {plain(after.variant)} instead of {plain(before.variant)}{lead}."
 
 
 def _lead(field: _Field, advice: _Advice, baseline: str) -> Iterator[str]:
@@ -139,9 +151,20 @@ def _lead(field: _Field, advice: _Advice, baseline: str) -> Iterator[str]:
     ahead, cases = leaders(field.at(n)), {case["variant"]: case for case in field.at(n)}
     behind = [name for name in cases if name not in ahead]
     rivals = [baseline] if baseline in behind else behind if len(ahead) == 1 else []
-    if rivals:
-        lead = _as_fast(ratio(cases[rivals[0]], cases[advice.variant]))
-        yield f"At {tokens(n)} {plain(advice.variant)} is {lead} as {plain(rivals[0])}."
+    for rival in rivals[:1]:
+        lead = ratio(cases[rival], cases[advice.variant])
+        if lead.low > 1:  # clear of the fastest is not yet clear of what may be as fast
+            yield f"At {tokens(n)} {plain(advice.variant)} is {_as_fast(lead)} as {plain(rival)}."
+
+
+def _disturbed(field: _Field) -> Iterator[str]:
+    """Whose times are of disturbed visits alone, of which no interval says how much too long they are."""
+    none_quiet = {
+        variant: [n for n, case in own.items() if not case["quiet"]] for variant, own in sorted(field.cases.items())
+    }
+    words = [f"{plain(variant)} at {', '.join(map(tokens, at))}" for variant, at in none_quiet.items() if at]
+    if words:
+        yield f"No visit was quiet, and the time may well be too long: {'; '.join(words)}."
 
 
 def about(crossing: Crossing) -> str:
@@ -170,16 +193,18 @@ def _approximations(field: _Field, part: pd.DataFrame) -> Iterator[str]:
 
 def _leanest(field: _Field, baseline: str) -> Iterator[str]:
     """Who needs least memory over which lengths, and how much less than the baseline."""
-    at = {n: _smallest(field.at(n)) for n in field.lengths}
-    known = {n: names for n, names in at.items() if names}
+    stretches = _stretches({n: _smallest(field.at(n)) for n in field.lengths})
+    known = [(names, lengths) for names, lengths in stretches if names]
     if known and len(field.cases) > 1:
-        last = max(known)
+        names, (*_, last) = known[-1]
         peaks = {case["variant"]: case["peak_bytes"] for case in field.at(last)}
-        least = min(peaks[name] for name in known[last])
-        words = "; ".join(f"{_either(names, 'and')} {_over(found)}" for names, found in _stretches(known))
+        least = min(peaks[name] for name in names)
+        words = "; ".join(f"{_joined(names, 'and')} {_over(lengths)}" for names, lengths in known)
         less = peaks.get(baseline, math.nan) / least
         versus = f", {times(less)} less than {plain(baseline)}" if less > SAME_MEMORY else ""
-        yield f"Leanest: {words} ({size(least)} above the inputs at {tokens(last)}{versus})."
+        partly = [v for v, own in field.cases.items() if not all(case["peak_bytes"] > 0 for case in own.values())]
+        besides = f"; not known everywhere of {', '.join(map(plain, sorted(partly)))}" if partly else ""
+        yield f"Leanest: {words} ({size(least)} above the inputs at {tokens(last)}{versus}{besides})."
 
 
 def _smallest(cases: Sequence[Case]) -> tuple[str, ...]:
@@ -197,9 +222,10 @@ def _saving(field: _Field, wider: _Field) -> Iterator[str]:
         if not math.isnan(spent.low):
             sizes = best["seq_q"], best["seq_kv"]
             pairs = Mask.parse(best["mask"]).pairs(*sizes) / Mask.parse(whole["mask"]).pairs(*sizes)
+            share = f"{percent(spent.value)} ({percent(spent.low).removesuffix(' %')}{TO}{percent(spent.high)})"
             yield (
                 f"At {tokens(shared[-1])} the mask leaves {percent(pairs)} of {whole['mask']}'s pairs, and "
-                f"{plain(best['variant'])} takes {percent(spent.value)} of the time of {plain(whole['variant'])} under "
+                f"{plain(best['variant'])} takes {share} of the time of {plain(whole['variant'])} under "
                 f"{whole['mask']}."
             )
 
@@ -219,8 +245,13 @@ def _reach(part: pd.DataFrame) -> Iterator[str]:
         if last is not None:
             after = next((case for case in own if case["length"] > last), None)
             stopped = f", then {after['status']} ({plain(after['reason'])})" if after else ""
+            missed = "".join(
+                f", but {case['status']} at {tokens(case['length'])}"
+                for case in own
+                if case["length"] < last and case["status"] in ("oom", "timeout", "skipped")
+            )
             name = ("" if own[0]["exact"] else "≈ ") + plain(variant)
-            reached.setdefault(f"{tokens(last)}{stopped}", []).append(name)
+            reached.setdefault(f"{tokens(last)}{missed}{stopped}", []).append(name)
     full = reached.pop(tokens(longest), [])
     words = [f"{', '.join(names)} to {where}" for where, names in reached.items()]
     if words:
@@ -238,16 +269,13 @@ def _failures(part: pd.DataFrame) -> Iterator[Cell]:
                 yield Cell(f"{words} at {at}: {plain(variant)} ({plain(reason)}).", "bad")
 
 
-def _stretches(at: Mapping[int, tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[int]]]:
-    """Neighbouring lengths that have the same names."""
-    return [(names, [n for n, _ in same]) for names, same in groupby(at.items(), key=lambda item: item[1])]
+def _stretches(at: Mapping[int, T]) -> list[tuple[T, list[int]]]:
+    """Neighbouring lengths of which the same is to be said."""
+    return [(same, [n for n, _ in found]) for same, found in groupby(at.items(), key=itemgetter(1))]
 
 
-def _either(names: Sequence[str], word: str = "or") -> str:
-    if len(names) == 1:
-        return plain(names[0])
-    joined = f" {word} ".join((", ".join(map(plain, names[:-1])), plain(names[-1])))
-    return f"{joined} (too close to call)" if word == "or" else joined
+def _joined(names: Sequence[str], word: str) -> str:
+    return f" {word} ".join(part for part in (", ".join(map(plain, names[:-1])), plain(names[-1])) if part)
 
 
 def _over(lengths: Sequence[int]) -> str:

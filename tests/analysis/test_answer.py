@@ -7,6 +7,7 @@ import pytest
 from bench.analysis.answer import Paragraph, answer
 from bench.analysis.scatter import leaders, with_scatter
 from bench.analysis.statistics import log_t_interval
+from bench.analysis.text import TO
 from bench.results.columns import Row
 from tests.analysis.made_up import failed, row, series_of
 
@@ -77,6 +78,31 @@ def test_a_case_visited_once_is_ranked_where_it_is_far_off() -> None:
     assert lines[0] == "Fastest: sdpa from 512 to 4k."
 
 
+def test_what_no_visit_tells_is_not_called_close() -> None:
+    slow = [made for n in LENGTHS for made in visits("sdpa", n, 50.0, times=1, crowding=0.9)]
+    lines = said(curve("flex", 1, 2, 4, 8), slow)
+    assert lines[0] == "Fastest: flex or sdpa (not told by these visits) from 512 to 4k."
+    assert not any("use" in line.split() or "as fast" in line for line in lines)
+    assert "No visit was quiet, and the time may well be too long: sdpa at 512, 1k, 2k, 4k." in lines
+
+
+def test_a_change_is_told_where_no_crossing_is() -> None:
+    """Only naive is clear of sdpa at 2k, and flex is as fast as that: where flex overtook sdpa is not told."""
+    close = [
+        made for n, ms in zip(LENGTHS, (1.5, 2.1, 3.8, 3.8), strict=True) for made in visits("flex", n, ms, 2, 0.1)
+    ]
+    lines = said(curve("sdpa", 1, 2, 4.4, 4.4), close, curve("naive", 2, 3, 3.9, 3.9))
+    assert lines[0].endswith("; flex or naive (too close to call) from 2k to 4k.")
+    assert "From 2k on use flex instead of sdpa." in lines
+
+
+def test_no_lead_is_told_over_what_may_be_as_fast() -> None:
+    """naive is clear of sdpa at 4k, but flex, which is advised, scatters too far to be."""
+    unsure = [made for n, ms in zip(LENGTHS, (1, 2, 4, 7.8), strict=True) for made in visits("flex", n, ms, 2, 0.1)]
+    lines = said(curve("sdpa", 1.3, 2.6, 5.2, 8), unsure, curve("naive", 1.5, 2.9, 5.9, 7.5))
+    assert not any(line.startswith("At 4k") for line in lines)
+
+
 def test_an_approximation_is_told_apart() -> None:
     lines = said(curve("sdpa", 1, 2, 4, 8), curve("linear", 0.5, 0.6, 0.7, 0.8, exact=False, error_budget=None))
     assert lines[0] == "Only sdpa was measured, so there is nothing to rank."
@@ -109,6 +135,20 @@ def test_the_leanest_and_by_how_much() -> None:
     assert "Leanest: flex and sdpa from 512 to 4k (10.0 MiB above the inputs at 4k)." in alike  # the least of the two
 
 
+def test_the_leanest_is_told_only_where_peaks_are_known() -> None:
+    unknown = [row("flex", n, ms, visit=at, peak_bytes=None) for n, ms in ((1024, 3.0), (2048, 5.0)) for at in (1, 2)]
+    known = [made for n, ms in ((512, 2.0), (4096, 9.0)) for made in visits("flex", n, ms, peak_bytes=2**20)]
+    lines = said(curve("sdpa", 1, 2, 4, 8, peak_bytes=None), known + unknown)
+    words = "flex at 512; flex at 4k (1.00 MiB above the inputs at 4k; not known everywhere of flex, sdpa)"
+    assert f"Leanest: {words}." in lines
+
+
+def test_what_stopped_a_variant_on_the_way_is_told() -> None:
+    rows = [*curve("flex", 1), *visits("flex", 4096, 8), failed("timeout", "too long", "flex", 1024)]
+    lines = said(curve("sdpa", 1, 2, 4, 8), rows)
+    assert "Reach: sdpa to 4k, the longest asked for; flex to 4k, but timeout at 1k." in lines
+
+
 def test_how_far_each_went_and_what_stopped_it() -> None:
     rows = [*curve("naive", 1, 2), failed("oom", "8 GiB asked for", "naive", 2048)]
     rows += [failed("skipped", "out of memory at 2048 already", "naive", 4096)]
@@ -124,7 +164,8 @@ def test_what_a_window_saves() -> None:
     # 256 * 257 / 2 pairs of the first 256 rows, 256 of each of the others; over 4096 * 4097 / 2.
     share = (256 * 257 / 2 + (4096 - 256) * 256) / (4096 * 4097 / 2)
     assert f"{share:.0%}" == "12%"
-    assert told == "At 4k the mask leaves 12 % of causal's pairs, and sdpa takes 12 % of the time of sdpa under causal."
+    took = f"takes 12 % (12{TO}13 %) of the time of sdpa under causal"  # 8 of 64 ms
+    assert told == f"At 4k the mask leaves 12 % of causal's pairs, and sdpa {took}."
 
 
 def test_nothing_right_is_said_first() -> None:

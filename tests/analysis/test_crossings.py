@@ -1,7 +1,8 @@
 """Where two latencies cross: by hand, and on made-up curves whose crossing is known in closed form."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,50 @@ def test_two_lengths_tell_no_more_than_between_which() -> None:
     (found,) = crossings(one, other)
     assert (found.low, found.high) == pytest.approx((512, 8192))
     assert 512 < found.tokens < 8192
+
+
+@pytest.mark.parametrize(
+    ("lengths", "between"), [((256, 1024, 4096), (1024, 4096)), ((256, 512, 1024, 8192, 16384), (1024, 8192))]
+)
+def test_where_a_length_is_left_out_the_crossing_is_anywhere_between(
+    lengths: Sequence[int], between: tuple[int, int]
+) -> None:
+    one = {n: known(2 + n / 1000) for n in lengths}
+    other = {n: known(0.05 + n**2 / 1e6) for n in lengths}  # they meet at 1983
+    (found,) = crossings(one, other)
+    assert (found.low, found.high) == pytest.approx(between)
+
+
+@pytest.mark.parametrize("at", [1100, 1400, 2000])
+def test_a_leap_is_anywhere_between_two_lengths(at: int) -> None:
+    """A variant that is ahead by a tenth, and from some length on takes twice as long."""
+    lengths = [512, 1024, 2048, 4096, 8192]
+    one = {n: known(n / 1000) for n in lengths}
+    other = {n: known(n / 1000 * (0.9 if n < at else 1.8)) for n in lengths}
+    (found,) = crossings(one, other)
+    assert (found.low, found.high) == pytest.approx((1024, 2048))
+
+
+@pytest.mark.parametrize("sd", [0.0005, 0.003])
+def test_the_interval_holds_where_smooth_curves_cross_though_visits_hardly_scatter(sd: float) -> None:
+    """c + n ** p against c' + a n ** q that meets it once, at a length drawn at random; what is left is the bend."""
+    rng, lengths = np.random.default_rng(3), [512 * 2**k for k in range(5)]
+    told = held = 0
+    while told < 200:
+        p, q, c = rng.uniform(0.8, 1.3), rng.uniform(1.5, 2.2), 10 ** rng.uniform(-2, 1)
+        truth = math.exp(rng.uniform(math.log(600), math.log(7000)))
+        power = (c + (truth / 1000) ** p) * rng.uniform(0.3, 1)  # of the other's time there; the rest is fixed
+        fixed = c + (truth / 1000) ** p - power
+        one = {n: c + (n / 1000) ** p for n in lengths}
+        other = {n: fixed + power * (n / truth) ** q for n in lengths}
+        signs = [one[n] < other[n] for n in lengths]
+        if signs[0] or not signs[-1] or sum(a != b for a, b in pairwise(signs)) > 1:
+            continue  # they meet twice
+        noisy = ({n: known(ms * math.exp(rng.normal(0, sd)), sd) for n, ms in of.items()} for of in (one, other))
+        found = crossings(*noisy)
+        told += len(found) == 1
+        held += len(found) == 1 and found[0].low <= truth <= found[0].high
+    assert held >= 181  # of 200 at 95 %: mean 190, standard deviation 3.1; fewer once in 400
 
 
 @pytest.mark.parametrize("lengths", [[], [512], [512, 1024]])

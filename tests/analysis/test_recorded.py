@@ -35,8 +35,11 @@ def median(cell: str) -> float:
     return statistics.median(map(float, cell.split()))
 
 
-def quiet_ms() -> dict[tuple[str, str, int], list[float]]:
-    """(mask, variant, length) -> each visit's median; of quiet visits, where there are any."""
+Key = tuple[str, str, int]  # mask, variant, length
+
+
+def visits_ms() -> tuple[dict[Key, list[float]], dict[Key, list[float]]]:
+    """Each visit's median: of quiet visits, and of all."""
     ok = [row for row in rows() if row["status"] == "ok"]
     best = min(median(row["canary_samples_ms"]) for row in ok)
     quiet, every = defaultdict(list), defaultdict(list)
@@ -45,7 +48,19 @@ def quiet_ms() -> dict[tuple[str, str, int], list[float]]:
         every[key].append(median(row["samples_ms"]))
         if median(row["canary_samples_ms"]) <= 1.1 * best and float(row.get("crowding") or 0) <= 0.1:
             quiet[key].append(median(row["samples_ms"]))
-    return {key: quiet[key] or found for key, found in every.items()}
+    return quiet, every
+
+
+def quiet_ms() -> dict[Key, list[float]]:
+    """Each visit's median; of quiet visits, where there are any."""
+    quiet, every = visits_ms()
+    return {key: quiet.get(key, found) for key, found in every.items()}
+
+
+def none_quiet() -> set[Key]:
+    """The cases of which no visit was quiet."""
+    quiet, every = visits_ms()
+    return set(every) - set(quiet)
 
 
 def latency_ms(mask: str, variant: str) -> dict[int, float]:
@@ -136,12 +151,13 @@ def test_the_answer_in_words(report: Contents) -> None:
     share = (256 * 16384 - 255 * 256 / 2) / (16384 * 16385 / 2)
     spent = latency_ms(WINDOW, "flex")[16384] / ours[16384]
     leaves, takes = (f"{part:.1%}".replace("%", " %") for part in (share, spent))
-    saved = (
-        f"At 16k the mask leaves {leaves} of causal's pairs, and flex takes {takes} of the time of sdpa under causal."
-    )
-    assert saved in window
+    (saved,) = [line for line in window if "leaves" in line]
+    assert saved.startswith(f"At 16k the mask leaves {leaves} of causal's pairs, and flex takes {takes} (")
+    assert saved.endswith(" %) of the time of sdpa under causal.")
+    low, high = saved.split("(")[1].split(" %)")[0].split(TO)
+    assert float(low) < 100 * spent < float(high)
     longer, flex = latency_ms(GLOBAL, "longformer"), latency_ms(GLOBAL, "flex")
-    (change,) = [line for line in both if "instead of" in line]
+    change, back = [line for line in both if "instead of" in line]
     by_hand = math.exp(
         math.log(2048)
         + math.log(2)
@@ -149,6 +165,10 @@ def test_the_answer_in_words(report: Contents) -> None:
         / (math.log(longer[2048] / flex[2048]) - math.log(longer[4096] / flex[4096]))
     )
     assert change.startswith(f"From {float(f'{by_hand:.2g}'):,.0f} tokens (")
-    assert f" on use longformer instead of flex: {flex[8192] / longer[8192]:.2f}x (" in change
+    assert f") to 8k use longformer instead of flex: {flex[8192] / longer[8192]:.2f}x (" in change
     assert change.endswith(") as fast at 8k.")
+    assert f" use flex instead of longformer: {longer[16384] / flex[16384]:.2f}x (" in back
+    unquiet = {v: [n for n in LENGTHS if (GLOBAL, v, n) in none_quiet()] for v in ("longformer", "flex")}
+    assert unquiet == {"longformer": [4096], "flex": []}
+    assert "No visit was quiet, and the time may well be too long: longformer at 4k." in both
     assert "Reach: " in window[-1] and "naive to 8k, then skipped (one call would take about 6.3 s)" in window[-1]
