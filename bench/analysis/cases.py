@@ -36,7 +36,8 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     status, reason       the worst visit's
     visits, quiet        how many there were, skips aside, and how many of these were ok and quiet
     latency_ms           median over visits of each visit's median
-    low_ms, high_ms      95 % interval of it over visits
+    low_ms, high_ms      95 % interval of the geometric mean of the visits' medians; of many visits with strays it may
+                         lie beside latency_ms
     canary_ms            median over visits of each visit's canary
     canary_ratio         median over visits of latency over canary: it moves less than either from run to run
     spread               interquartile range over median of a visit's samples; the median over visits
