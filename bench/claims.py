@@ -76,6 +76,7 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     if options.given and options.out:
         raise UserError("--out: nothing is measured with --from; leave one of the two out")
+    cli.check_output("--markdown", options.markdown, [options.claims, options.given, options.out])
     if options.given:
         rows = _raced(options.given)
         return _show(_claims(options, str(rows["device"].iloc[0])), rows, options.markdown)

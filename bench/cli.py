@@ -100,16 +100,22 @@ def check_folder(option: str, folder: Path) -> None:
         raise UserError(f"{option}: {folder} is no folder to write to: {error.strerror}") from None
 
 
-def check_apart(option: str, path: Path, others: Iterable[str | Path]) -> None:
-    """UserError where a file that is to be written is one of others, that are read or written as well, or results."""
-    if any(_same(path, Path(other)) for other in others):
+def check_output(option: str, path: str | Path | None, others: Iterable[str | Path | None]) -> None:
+    """UserError, before any work, where an option's file is one of others, that are read or written as well, or is
+    results, or cannot be written; - and None pass."""
+    if path not in (None, "-"):
+        _check_apart(option, Path(path), [Path(other) for other in others if other not in (None, "-")])
+        _check_writable(option, Path(path))
+
+
+def _check_apart(option: str, path: Path, others: Iterable[Path]) -> None:
+    if any(_same(path, other) for other in others):
         raise UserError(f"{option}: {path} is read, or written by another option; name another file")
     if path.suffix.lower() == ".csv" and path.exists():
         raise UserError(f"{option}: {path} is there already, and a CSV may hold results; name another file")
 
 
-def check_writable(option: str, path: Path) -> None:
-    """UserError where an option's file cannot be written, which is better known before the work than after it."""
+def _check_writable(option: str, path: Path) -> None:
     new = not path.exists()
     try:
         with path.open("a", encoding="utf-8"):

@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """UserError where the options do not go together."""
+    """UserError where the options do not go together, or their files could not be written."""
     count = len(options.files)
     if options.paired and (count > 1 or options.relative_to or options.fail_on or options.pytest_benchmark):
         raise UserError("--paired takes one file, and with it --threshold, --markdown and --allow-inconclusive alone")
@@ -120,6 +120,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("--threshold goes with --paired; accepted here: --fail-on latency:SHARE")
     if options.allow_inconclusive and not (options.fail_on or options.paired):
         raise UserError("--allow-inconclusive changes what --fail-on and --paired exit with; give one of them")
+    cli.check_output("--markdown", options.markdown, options.files)
+    cli.check_output("--pytest-benchmark", options.pytest_benchmark, [*options.files, options.markdown])
 
 
 def _files(paths: Sequence[Path], reference: str | None) -> list[File]:

@@ -149,9 +149,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError(
             f"--out: {options.out} exists; name another file, or read it: bench.compare --paired {options.out}"
         )
-    for option, target in (("--junit", options.junit), ("--markdown", options.markdown)):
-        if target and target != "-":
-            cli.check_writable(option, Path(target))
+    cli.check_output("--junit", options.junit, [options.out])
+    cli.check_output("--markdown", options.markdown, [options.out, options.junit])
 
 
 def _measure(options: argparse.Namespace, folder: Path, path: Path, rules: Rules, deadline: float) -> None:

@@ -111,9 +111,7 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     if options.resume and not options.out:
         raise UserError("--resume: which file? add --out FILE")
-    if options.markdown not in (None, "-"):
-        cli.check_apart("--markdown", Path(options.markdown), filter(None, (options.out, options.given)))
-        cli.check_writable("--markdown", Path(options.markdown))
+    cli.check_output("--markdown", options.markdown, [options.out, options.given])
     if options.given:
         if options.out:
             raise UserError("--out: nothing is measured with --from; leave one of the two out")

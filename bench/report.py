@@ -126,11 +126,8 @@ def _check(options: argparse.Namespace) -> None:
     """UserError, before any work, for what could not be read or written in it."""
     for csv in options.csvs:
         cli.check_readable(Path(csv))
-    markdown = [options.markdown] if options.markdown not in (None, "-") else []
-    for option, paths, others in (("--markdown", markdown, []), ("--html", [options.html], markdown)):
-        for path in filter(None, paths):
-            cli.check_apart(option, Path(path), [*options.csvs, *others])
-            cli.check_writable(option, Path(path))
+    cli.check_output("--markdown", options.markdown, options.csvs)
+    cli.check_output("--html", options.html, [*options.csvs, options.markdown])
     if options.figures and not options.no_figures:
         cli.check_folder("--figures", options.figures)
     if options.html:

@@ -107,6 +107,7 @@ def test_a_claim_names_one_variant(tmp_path: Path, of: str) -> None:
     [
         (["--about", "speed"], "--about: 'speed' is in no subject; accepted: windows, memory, mine"),
         (["--from", "a.csv", "--out", "b.csv"], "--out: nothing is measured with --from"),
+        (["--markdown", "nowhere/a.md"], "--markdown: nowhere/a.md cannot be written"),
         (["--races", "1"], "--races: 1 gives no interval; accepted: 2 or more"),
         (["--from", str(ROOT / "results/amd-epyc-avx512-2-cores/repeat-1.csv")], "not measured by bench.claims"),
         ([], "CLAIMS: 'mine' is not registered"),

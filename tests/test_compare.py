@@ -64,6 +64,17 @@ def test_as_markdown_it_is_printed_or_written(tmp_path: Path, capsys: pytest.Cap
         compare.main([*files, "--markdown", str(tmp_path / "nowhere" / "a.md")])
 
 
+@pytest.mark.parametrize("option", ["--markdown", "--pytest-benchmark"])
+def test_results_are_never_written_over(tmp_path: Path, option: str) -> None:
+    base, new, other = (write(tmp_path / name, [row()]) for name in ("1.csv", "2.csv", "3.csv"))
+    (tmp_path / "link.md").symlink_to(base)
+    before = base.read_bytes()
+    for target, told in ((base, "is read, or written"), (other, "is there already"), (tmp_path / "link.md", "is read")):
+        with pytest.raises(UserError, match=f"{option}: {target} {told}"):
+            compare.main([str(base), str(new), option, str(target)])
+    assert base.read_bytes() == other.read_bytes() == before
+
+
 def refusal(*paths: Path) -> str:
     with pytest.raises(UserError) as caught:
         compare.main([str(path) for path in paths])

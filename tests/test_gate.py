@@ -166,6 +166,11 @@ def refusal(*arguments: str) -> str:
         (("--against", "no-such-branch"), "'no-such-branch' is no revision"),
         (("--against", "HEAD", "--out", "there.csv"), "there.csv exists"),
         (("--against", "HEAD", "--junit", "nowhere/gate.xml"), "nowhere/gate.xml cannot be written"),
+        (("--against", "HEAD", "--markdown", "there.csv"), "--markdown: there.csv is there already"),
+        (
+            ("--against", "HEAD", "--junit", "a.x", "--markdown", "a.x"),
+            "--markdown: a.x is read, or written by another",
+        ),
         (("--base-python", "no/python"), "'no/python' is no program"),
         (("--base-variant", "sdpa"), "give both"),
         (("--base-variant", "a", "--variant", "b", "--variants", "c"), "leave one of the two out"),

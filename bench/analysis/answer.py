@@ -150,11 +150,10 @@ def _lead(field: _Field, advice: _Advice, baseline: str) -> Iterator[str]:
     n = field.lengths[-1]
     ahead, cases = leaders(field.at(n)), {case["variant"]: case for case in field.at(n)}
     behind = [name for name in cases if name not in ahead]
-    rivals = [baseline] if baseline in behind else behind if len(ahead) == 1 else []
-    for rival in rivals[:1]:
-        lead = ratio(cases[rival], cases[advice.variant])
-        if lead.low > 1:  # clear of the fastest is not yet clear of what may be as fast
-            yield f"At {tokens(n)} {plain(advice.variant)} is {_as_fast(lead)} as {plain(rival)}."
+    rival = baseline if baseline in behind else behind[0] if behind and len(ahead) == 1 else None
+    # What is clear of the fastest is not yet clear of what may be as fast.
+    if rival is not None and (lead := ratio(cases[rival], cases[advice.variant])).low > 1:
+        yield f"At {tokens(n)} {plain(advice.variant)} is {_as_fast(lead)} as {plain(rival)}."
 
 
 def _disturbed(field: _Field) -> Iterator[str]:

@@ -51,7 +51,8 @@ def cases(frame: pd.DataFrame) -> pd.DataFrame:
     kernel               all that ran
 
     From latency_ms to first_call_ms, quiet visits alone count where there are any.
-    Numbers are NaN where the status is not ok, except ceiling_tflops, copy_gb_s, error and error_budget.
+    Numbers are NaN where the status is not ok, except visits, quiet, declared_exponent, ceiling_tflops, copy_gb_s,
+    error and error_budget.
     """
     visits = frame.assign(
         case=frame.groupby(KEY, dropna=False).ngroup(),
