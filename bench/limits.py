@@ -115,6 +115,7 @@ def main(argv: list[str]) -> int:
     if options.given:
         if options.out:
             raise UserError("--out: nothing is measured with --from; leave one of the two out")
+        cli.check_readable(options.given)
         if options.memory is None:
             raise UserError(f"--memory: the file does not say what limit it was searched with; accepted: {MEMORIES}")
         return _show(options, options.given, _limits(options, options.memory))

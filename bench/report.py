@@ -127,6 +127,8 @@ def _check(options: argparse.Namespace) -> None:
     for csv in options.csvs:
         cli.check_readable(Path(csv))
     cli.check_output("--markdown", options.markdown, options.csvs)
+    if str(options.html) == "-":
+        raise UserError("--html: - is no file, and a page is not for a terminal; accepted: a file, such as report.html")
     cli.check_output("--html", options.html, [*options.csvs, options.markdown])
     if options.figures and not options.no_figures:
         cli.check_folder("--figures", options.figures)

@@ -84,6 +84,9 @@ def test_what_cannot_be_meant_is_repeated_with_what_can(results: Path, tmp_path:
     assert refusal(results, "--baseline", "sdpb") == "--baseline: 'sdpb' is not in these results; accepted: naive, sdpa"
     assert "a.csv, line 2" in refusal(results, results)
     assert "--markdown" in refusal(results, "--no-figures", "--markdown", tmp_path)
+    assert refusal(results, "--html", "-").startswith("--html: - is no file")
+    over = write(tmp_path / "over.csv", [row(error=1.0, error_budget=1e-6)])
+    assert "over.csv, line 2: column 'error': 1.0 is over its budget of 1e-06" in refusal(over)
 
 
 def test_a_folder_for_figures_that_cannot_be_is_told_before_the_work(

@@ -134,6 +134,9 @@ def _check(row: Row) -> None:
     error, peak_bytes = row.facts.error, row.facts.peak_bytes
     if row.facts.status == "ok" and error is not None and not 0 <= error < math.inf:
         raise ValueError(f"column 'error': {error} is not that of a right answer")
+    budget = row.facts.error_budget
+    if row.facts.status == "ok" and error is not None and budget is not None and error > budget:
+        raise ValueError(f"column 'error': {error} is over its budget of {budget}, and so not that of a right answer")
     if peak_bytes is not None and peak_bytes < 0:
         raise ValueError(f"column 'peak_bytes': {peak_bytes} is below zero")
 

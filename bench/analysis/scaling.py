@@ -105,8 +105,13 @@ def _faster(own: Mapping[int, Case], reference: Mapping[int, Case]) -> str:
     signs = {1 if r.low > 1 else -1 if r.high < 1 else 0 for r in ratios}
     if words := _ONE_SIDED.get(frozenset(signs)):
         return words
-    changes = crossings({n: own[n] for n in shared}, {n: reference[n] for n in shared}, level)
-    told = (f"{'from' if change.one_is_faster else 'up to'} {_around(change)}" for change in changes)
+    ours, theirs = {n: own[n] for n in shared}, {n: reference[n] for n in shared}
+    sure = crossings(ours, theirs, level)
+    told = (
+        f"{'from' if change.one_is_faster else 'up to'} {_around(change)}"
+        for change in crossings(ours, theirs)  # whose intervals are those of the answer
+        if any(one.low <= change.low and change.high <= one.high for one in sure)
+    )
     return ", ".join(told) or _between(dict(zip(shared, ratios, strict=True)))
 
 

@@ -56,10 +56,13 @@ def heading(cases: pd.DataFrame, baseline: str) -> list[Cell]:
     if len(ok):
         quiet, visits = ok["quiet"].sum(), ok["visits"].sum()
         lines.append(Cell(f"{quiet} of {visits} visits were quiet", "bad" if 2 * quiet < visits else ""))
-    exact = set(cases["variant"][cases["exact"]])
+    exact = set(ok["variant"][ok["exact"]])
     if baseline not in exact:
-        why = "only approximates" if baseline in set(cases["variant"]) else "is not in these results"
-        others = f"--baseline takes {', '.join(sorted(map(plain, exact)))}" if exact else "no variant here is exact"
+        known = {name: bool(own["exact"].all()) for name, own in cases.groupby("variant")}
+        why = {None: "is not in these results", True: "has no latency", False: "only approximates"}[known.get(baseline)]
+        others = (
+            f"--baseline takes {', '.join(sorted(map(plain, exact)))}" if exact else "no exact variant here has one"
+        )
         lines.append(Cell(f"no speed-ups: {plain(baseline)} {why}; {others}"))
     return [line for line in lines if line.text]
 

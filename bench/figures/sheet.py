@@ -154,5 +154,6 @@ def order(variant: str) -> tuple[int, str]:
 
 def _wrapped(title: str, width: int) -> str:
     """Over several lines, broken between its parts or, in a long mask, behind a plus."""
-    whole = " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in title.replace(" · ", "\1· ").split("\1"))
+    parts = title.replace(" · ", "\1· ").split("\1")
+    whole = " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") if len(part) <= width else part for part in parts)
     return textwrap.fill(whole.replace("+", "+\0 "), width).replace("+\0 ", "+").replace("\0", "")

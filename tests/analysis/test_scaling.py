@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.analysis.answer import answer
 from bench.analysis.growth import growths
 from bench.analysis.scaling import tables
 from bench.results.columns import Row
@@ -46,6 +47,20 @@ def test_exponents_and_where_the_baseline_is_overtaken() -> None:
     assert lines["naive"]["faster than sdpa"] == "nowhere"
     assert lines["sdpa"]["faster than sdpa"] == ""
     assert notes == []
+
+
+def test_a_crossing_has_the_interval_that_the_answer_gives_it() -> None:
+    """Of visits that scatter enough for the level of an interval to matter."""
+    times = {"sdpa": lambda n: (n / 256) ** 2, "flex": lambda n: 10 * n / 256}
+    rows = [
+        [row(variant, n, of(n) * f, visit=at) for n in LENGTHS for at, f in enumerate((0.9, 1.0, 1.1), 1)]
+        for variant, of in times.items()
+    ]
+    (paragraph,) = answer(series_of(*(r for part in rows for r in part)), "sdpa")
+    (change,) = [line.text for line in paragraph.lines if "instead of" in line.text]
+    assert change.startswith(
+        shown(*rows)[0]["flex"]["faster than sdpa"].replace("from", "From").replace(" (", " tokens (")
+    )
 
 
 def test_everywhere_and_too_close_to_call() -> None:

@@ -181,6 +181,10 @@ def test_the_heading_names_the_machine_and_a_missing_baseline() -> None:
     assert lines[1] == "1 of 1 visits were quiet"
     assert "sdpa is not in these results" in lines[2]
     assert len(heading(grouped(row()), "sdpa")) == 2
+    never_ok = grouped(row("naive"), failed("oom", "8 GiB asked for", "sdpa", 1024))
+    assert "no speed-ups: sdpa has no latency; --baseline takes naive" in [
+        cell.text for cell in heading(never_ok, "sdpa")
+    ]
 
 
 def test_a_share_above_the_ceiling_is_flagged_and_not_shown() -> None:

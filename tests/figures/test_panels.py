@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from bench.figures.panels import by_axis, by_length, columns, first_panels, swept
+from bench.figures.sheet import _wrapped
 from tests.analysis.made_up import compared_cases, failed, row
 
 
@@ -78,3 +79,10 @@ def test_a_figure_takes_three_rows_of_panels() -> None:
     assert (data["panel"].nunique(), left_out) == (9, 5)
     both = by_length(compared_cases(*(row(batch=b, mask=m) for b in range(1, 6) for m in ("full", "causal"))))
     assert first_panels(both)[1] == 4
+
+
+def test_a_long_part_of_a_title_is_broken_between_words() -> None:
+    machine = "AMD EPYC family 25 model 17, AVX512, 2 cores"
+    lines = _wrapped(f"causal · {machine}", 24).replace("\N{NO-BREAK SPACE}", " ").split("\n")
+    assert " ".join(lines).split() == f"causal · {machine}".split()
+    assert max(map(len, lines)) <= 24
